@@ -21,6 +21,9 @@ MAX_TOLD_READERS = 5_000
 MAX_TOLD_BYTES = 900_000
 """Of last updates in one record, where it is more than one."""
 
+READERS_OF_LARGE = 100
+"""That one record names where its only last update is larger: few enough to fit in any case."""
+
 Lasts = Callable[[Iterable[StreamRef]], Mapping[StreamRef, LastUpdate | None]]
 """Looks up last updates of streams as they stand."""
 
@@ -42,8 +45,10 @@ class Tidings:
         """Feed these from here on; with `moved_from` what they know moves along with them."""
         for (partition, tenant), streams in _together(readers).items():
             for names, refs in streams:
-                for some in _parts(refs, {} if moved_from is not None else lasts(refs)):
-                    for part in _readers(names):
+                known = {} if moved_from is not None else lasts(refs)
+                for some, size in _parts(refs, known):
+                    most = MAX_TOLD_READERS if size <= MAX_TOLD_BYTES else READERS_OF_LARGE
+                    for part in _readers(names, most):
                         record = BeginRecord(
                             self._source, self._provider, tenant, part, tuple(some), moved_from
                         )
@@ -53,7 +58,7 @@ class Tidings:
         """Feed these no more where they are, as they may not read it or have moved."""
         for (partition, tenant), streams in _together(readers).items():
             for names, refs in streams:
-                for part in _readers(names):
+                for part in _readers(names, MAX_TOLD_READERS):
                     record = EndRecord(
                         self._source,
                         self._provider,
@@ -88,23 +93,25 @@ def _together(
     return found
 
 
-def _readers(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for first in range(0, len(names), MAX_TOLD_READERS):
-        yield tuple(names[first : first + MAX_TOLD_READERS])
+def _readers(names: Sequence[str], most: int) -> Iterator[tuple[str, ...]]:
+    for first in range(0, len(names), most):
+        yield tuple(names[first : first + most])
 
 
 def _parts(
     refs: Sequence[StreamRef], lasts: Mapping[StreamRef, LastUpdate | None]
-) -> Iterator[list[LastOutside]]:
+) -> Iterator[tuple[list[LastOutside], int]]:
+    """Yield the streams with their last updates, as many as fit in a record; with their bytes."""
     part: list[LastOutside] = []
-    room = MAX_TOLD_BYTES
+    size = 0
     for ref in refs:
         last = lasts.get(ref)
-        size = 200 + (len(last.document) if last else 0)
-        if part and size > room:
-            yield part
-            part, room = [], MAX_TOLD_BYTES
         known = (last.timestamp, msgspec.Raw(last.document)) if last else ()
-        part.append(LastOutside(*ref, *known))
-        room -= size
-    yield part
+        told = LastOutside(*ref, *known)
+        own = len(msgspec.json.encode(told)) + 1
+        if part and size + own > MAX_TOLD_BYTES:
+            yield part, size
+            part, size = [], 0
+        part.append(told)
+        size += own
+    yield part, size

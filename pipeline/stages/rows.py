@@ -26,8 +26,8 @@ from servioticy.ports.partition_store import (
 MAX_CROSSING_BYTES = 900_000
 """Of what crosses a border in one record, where it is more than one update."""
 
-CROSSING_BYTES = 300
-"""Of an update there, beside its document: names and path."""
+STEP_BYTES = 16
+"""Of a step of a path there, at most."""
 
 MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
@@ -92,7 +92,8 @@ def _parts(some: Sequence[NewRow]) -> Iterator[list[NewRow]]:
     part: list[NewRow] = []
     room = MAX_CROSSING_BYTES
     for row in some:
-        size = len(row[2]) + CROSSING_BYTES
+        stream, _timestamp, document, _key, _position, path = row
+        size = len(document) + len(stream.head.begin) + STEP_BYTES * (2 + len(path))
         if part and size > room:
             yield part
             part, room = [], MAX_CROSSING_BYTES
