@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from flask import Blueprint, Response
 
-from api.documents import absent
+from api.documents import absent, from_outside
 from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
@@ -57,6 +57,7 @@ def blueprint(services: Services) -> Blueprint:
             **({"suspended": suspended} if suspended else {}),
             "cpu-seconds": services.ports.history.processor_us(key) / 1e6,
             "verdicts": verdicts,
+            **from_outside.told(stream, address, services),
         }
         return answer(content, 200, headers)
 

@@ -63,10 +63,14 @@ def _shown(tree: Tree, sees: Sees) -> dict[str, Any]:
 
 def _node(node: Node, sees: Sees) -> dict[str, Any]:
     source = str(node.source) if sees(node.source) else None
+    more: dict[str, Any] = {"borders": node.borders} if node.borders else {}
+    if node.is_again:
+        more["again"] = True
     return {
         "stream": str(node.stream),
         "triggeredBy": source,
         "as": node.input,
         "arrivals": node.arrivals,
         "onlyRead": list(node.only_read),
+        **more,
     }

@@ -1,12 +1,14 @@
 """What a tenant should know about the execution trees that a document is part of.
 
-Streams that nothing can trigger, diamonds, cycles, and trees that are deep or wide.
+Streams that nothing can trigger, diamonds, cycles, trees that are deep or wide, and what crosses
+borders between tenants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from servioticy.domain.borders import MAX_BORDERS
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, StreamRef
 from servioticy.domain.tree_preview import Tree, grow
@@ -40,9 +42,11 @@ def findings(
     return [
         *_never(composites, graph.reachable(simple)),
         *_diamonds(set(composites), trees, name),
-        *_loops(set(own), trees, name),
+        *_again(set(composites), trees, name),
+        *_loops(set(own), trees, graph, name),
         *_deep(set(composites), trees, name),
         *_wide(trees[: len(own)]),
+        *_from_outside(composites, graph, name),
         *_not_grown(len(trees), len(own) + len(others)),
     ]
 
@@ -84,17 +88,40 @@ def _diamonds(
                 )
 
 
-def _loops(
+def _again(
     own: set[StreamRef], trees: Iterable[Tree], name: Callable[[StreamRef], str]
+) -> Iterator[str]:
+    """Of each composite that several trees of one update get to, but for those of its own loop."""
+    for tree in trees:
+        around = {ref: loop for loop in tree.cycles for ref in loop}
+        for node in tree.nodes:
+            ref = node.stream
+            if node.is_again and ref in own and node.source not in around.get(ref, ()):
+                own = own - {ref}
+                yield (
+                    f"stream {ref.stream}: an update of {name(tree.origin)} also reaches it over "
+                    "streams of other tenants, later and in a tree of its own: that is stale as a "
+                    'rule, and `diamonds: "settle"` does not wait for it'
+                )
+
+
+def _loops(
+    own: set[StreamRef],
+    trees: Iterable[Tree],
+    graph: Graph,
+    name: Callable[[StreamRef], str],
 ) -> Iterator[str]:
     seen: set[frozenset[StreamRef]] = set()
     for tree in trees:
         for loop in tree.cycles:
             if not own.isdisjoint(loop) and frozenset(loop) not in seen:
                 seen.add(frozenset(loop))
+                tenants = {graph.stream(ref).tenant for ref in loop}
+                borders = f", and behind {MAX_BORDERS} borders between tenants at the latest"
                 yield (
                     f"streams {_some(sorted({name(ref) for ref in loop}))}: a cycle; it ends "
-                    "where an update is not newer than what it triggers"
+                    f"where an update is not newer than what it triggers"
+                    f"{borders if len(tenants) > 1 else ''}"
                 )
 
 
@@ -122,3 +149,23 @@ def _wide(trees: Iterable[Tree]) -> Iterator[str]:
                 f"stream {tree.origin.stream}: one update makes up to "
                 f"{tree.most_computations} computations (fan-out)"
             )
+
+
+def _from_outside(
+    composites: Iterable[StreamRef], graph: Graph, name: Callable[[StreamRef], str]
+) -> Iterator[str]:
+    """At most one for a document."""
+    read: dict[str, None] = {}
+    reading: dict[str, None] = {}
+    for ref in composites:
+        for each in graph.composite(ref).inputs:
+            for member in each.members:
+                if graph.knows(member) and graph.stream(member).tenant != graph.stream(ref).tenant:
+                    read[name(member)] = reading[ref.stream] = None
+    if read:
+        some, what = _some(sorted(reading)), _some(sorted(read))
+        yield (
+            f"stream{'s' if len(reading) > 1 else ''} {some}: what is read of other tenants "
+            f"({what}) comes over a border, one hop of the log later; reading what one has "
+            "written does not wait for that"
+        )

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
+from servioticy.domain.model import (
+    LastUpdate,
+    ServiceObjectKey,
+    StreamKey,
+    StreamRef,
+    Timestamp,
+)
 
 
 class VersionedUpdate(NamedTuple):
@@ -14,6 +20,20 @@ class VersionedUpdate(NamedTuple):
     timestamp: Timestamp
     document: bytes
     version: int
+
+
+class OutsideInput(NamedTuple):
+    """A stream of another tenant that a Service Object reads, as it is known where that is."""
+
+    source: StreamRef
+    is_open: bool
+    """whether it may be read"""
+    has_begun: bool
+    """whether updates of it come; until then it is as it was stored"""
+    is_moving: bool
+    """whether updates wait for what another partition sends on"""
+    since: int
+    """in ms: since when it has been read, or ended, or named by the document"""
 
 
 class History(Protocol):
@@ -56,6 +76,15 @@ class History(Protocol):
 
     def put_off(self, partition: int, tenant: int, most: int) -> int:
         """Return how many records of a tenant have been put off and wait, at most `most`."""
+
+    def held(self, partition: int, tenant: int, most: int) -> int:
+        """Return how many more wait until all has come that another partition sends on."""
+
+    def inputs_from_outside(self, reader: ServiceObjectKey) -> list[OutsideInput]:
+        """Return what a Service Object reads of other tenants, sorted by name.
+
+        As it stands at the stored progress of where it is computed.
+        """
 
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
         """Return how computations of a composite stream ended: (verdict, count, last one)."""

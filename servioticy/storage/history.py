@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
-from servioticy.ports.history import VersionedUpdate
+from servioticy.domain.model import (
+    LastUpdate,
+    ServiceObjectKey,
+    StreamKey,
+    StreamRef,
+    Timestamp,
+)
+from servioticy.ports.history import OutsideInput, VersionedUpdate
 from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries
 
@@ -85,6 +91,17 @@ class PostgresHistory:
         values = {"partition": partition, "tenant": tenant, "most": most}
         row = self._database.row(self._sql["put_off"], values)
         return row[0] if row else 0
+
+    def held(self, partition: int, tenant: int, most: int) -> int:
+        """Return how many records of a tenant wait for others; not counted further than `most`."""
+        values = {"partition": partition, "tenant": tenant, "most": most}
+        row = self._database.row(self._sql["held"], values)
+        return row[0] if row else 0
+
+    def inputs_from_outside(self, reader: ServiceObjectKey) -> list[OutsideInput]:
+        """Return what a Service Object reads of other tenants, sorted by name."""
+        rows = self._database.rows(self._sql["inputs_from_outside"], reader._asdict())
+        return [OutsideInput(StreamRef(*row[:2]), *row[2:]) for row in rows]
 
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
         """Return how computations of a composite stream ended: (verdict, count, last one)."""

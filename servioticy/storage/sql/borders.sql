@@ -140,6 +140,7 @@ SELECT
 WITH begun AS (
     UPDATE inputs_from_outside
        SET is_open = true, fed_in = %(partition)s, told_in = %(from)s, told_at = %(offset)s,
+           since = CASE WHEN is_open AND fed_in IS NOT NULL THEN since ELSE now() END,
            "timestamp" = CASE WHEN kept THEN last."timestamp" END,
            document = CASE WHEN kept THEN last.document::json END
       FROM unnest(%(sources)s::text[], %(streams)s::text[], %(timestamps)s::bigint[],
@@ -167,6 +168,7 @@ SELECT DISTINCT source, stream, %(partition)s, %(from)s, %(provider)s::bigint, %
 WITH begun AS (
     UPDATE inputs_from_outside
        SET is_open = true, fed_in = %(partition)s, told_in = %(from)s, told_at = %(offset)s,
+           since = CASE WHEN is_open AND fed_in IS NOT NULL THEN since ELSE now() END,
            awaits_in = CASE WHEN has_come THEN awaits_in ELSE %(from)s END,
            awaits_at = CASE WHEN has_come THEN awaits_at ELSE %(offset)s END,
            left_in = CASE WHEN has_come THEN left_in
@@ -201,6 +203,7 @@ SELECT DISTINCT source, stream, %(partition)s, %(from)s, %(provider)s::bigint, %
 -- on what comes directly is held.
 UPDATE inputs_from_outside
    SET is_open = true,
+       since = CASE WHEN is_open THEN since ELSE now() END,
        "timestamp" = CASE WHEN kept THEN last."timestamp" END,
        document = CASE WHEN kept THEN last.document::json END,
        told_in = CASE WHEN awaits_at IS NULL THEN %(from)s ELSE told_in END,
@@ -221,6 +224,7 @@ UPDATE inputs_from_outside
 -- They may not be read any more. Where another partition still has to end what it sends on, it does.
 UPDATE inputs_from_outside
    SET is_open = false, "timestamp" = NULL, document = NULL,
+       since = CASE WHEN is_open THEN now() ELSE since END,
        fed_in = CASE WHEN fed_in = %(partition)s AND awaits_at IS NULL THEN NULL ELSE fed_in END,
        told_in = CASE WHEN awaits_at IS NULL THEN %(from)s ELSE told_in END,
        told_at = CASE WHEN awaits_at IS NULL THEN %(offset)s ELSE told_at END,

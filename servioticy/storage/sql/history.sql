@@ -133,6 +133,25 @@ SELECT count(*)
            AND NOT held
          LIMIT %(most)s) AS waiting;
 
+-- held --
+-- Records that wait until all has come that another partition sends on.
+SELECT count(*)
+  FROM (SELECT
+          FROM put_off
+         WHERE log_partition = %(partition)s
+           AND tenant_id = %(tenant)s
+           AND held
+         LIMIT %(most)s) AS held;
+
+-- inputs_from_outside --
+-- What a Service Object reads of other tenants.
+SELECT source, stream, is_open, fed_in IS NOT NULL AS has_begun, awaits_at IS NOT NULL AS is_moving,
+       (extract(epoch FROM since) * 1000)::bigint
+  FROM inputs_from_outside
+ WHERE reader = %(id)s
+   AND tenant_id = %(tenant)s
+ ORDER BY source, stream;
+
 -- verdicts_of_stream --
 SELECT verdict, count, last::text
   FROM verdicts

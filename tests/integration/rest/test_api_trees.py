@@ -54,6 +54,23 @@ def test_a_tree_counts_what_others_keep_private(alice: Caller, bob: Caller) -> N
     assert [each["stream"] for each in tree["levels"][0]] == [f"{shown}/out"]
 
 
+def test_a_tree_shows_where_it_crosses_borders(alice: Caller, bob: Caller) -> None:
+    so = alice.create({**SIMPLE, "public": True})
+    between = bob.create({**composite("g", g=([so], "a")), "public": True})
+    reader = alice.create(composite("g,h", g=([so], "a"), h=([between], "out")))
+
+    levels = alice.ask("GET", f"/{so}/streams/a/tree").get_json()["levels"]
+
+    shown = [
+        {each["stream"]: (each.get("borders"), each.get("again")) for each in level}
+        for level in levels
+    ]
+    assert shown == [
+        {f"{reader}/out": (None, None), f"{between}/out": (1, None)},
+        {f"{reader}/out": (2, True)},
+    ]
+
+
 def test_a_new_document_is_answered_with_what_is_odd_about_it(alice: Caller) -> None:
     so = alice.create()
     document = composite("g,h", g=([so], "a"), h=([so], "a"))

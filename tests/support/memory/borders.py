@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from memory.state import GONE, InputRow, State
+from memory.state import GONE, InputRow, State, now
 from servioticy.domain.access import granted
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.ports.partition_store import (
@@ -80,10 +80,12 @@ def begin(state: State, effect: BeginInputs, partition: int) -> None:
         last = LastUpdate(at, text) if row.kept and at is not None and text is not None else None
         if effect.forwarded:
             if _heeded(row, effect.source):
+                row.since = row.since if row.is_open else now()
                 row.is_open, row.last = True, last
             continue
         if _passed(row.told, effect.source):
             continue
+        row.since = row.since if row.is_open and row.fed_in is not None else now()
         row.is_open = True
         if effect.moved_from is None:
             row.last = last
@@ -107,6 +109,7 @@ def end(state: State, effect: EndInputs, partition: int) -> None:
             elif row.fed_in == partition and not _passed(row.told, effect.source):
                 row.fed_in = None
         elif _heeded(row, effect.source):
+            row.since = now() if row.is_open else row.since
             row.is_open, row.last = False, None
             if row.fed_in == partition and row.awaits is None:
                 row.fed_in = None

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from memory.state import State
-from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
-from servioticy.ports.history import VersionedUpdate
+from servioticy.domain.model import LastUpdate, ServiceObjectKey, StreamKey, Timestamp
+from servioticy.ports.history import OutsideInput, VersionedUpdate
 from servioticy.ports.partition_store import StoredUpdate
 
 
@@ -84,6 +84,24 @@ class MemoryHistory:
     def put_off(self, partition: int, tenant: int, most: int) -> int:
         """Return how many records of a tenant wait; not counted further than `most`."""
         return min(most, len(self._waiting(partition, tenant)))
+
+    def held(self, partition: int, tenant: int, most: int) -> int:
+        """Return how many records of a tenant wait for others; not counted further than `most`."""
+        rows = list(self._state.put_off.items())
+        held = [key for key, each in rows if each.held and each.tenant == tenant]
+        return min(most, sum(key[0] == partition for key in held))
+
+    def inputs_from_outside(self, reader: ServiceObjectKey) -> list[OutsideInput]:
+        """Return what a Service Object reads of other tenants, sorted by name."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return [
+                OutsideInput(
+                    source, row.is_open, row.fed_in is not None, row.awaits is not None, row.since
+                )
+                for (id_, source), row in sorted(self._state.inputs_from_outside.items())
+                if (row.tenant, id_) == reader
+            ]
 
     def _waiting(self, partition: int, tenant: int) -> list[int]:
         return [

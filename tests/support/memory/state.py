@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -74,6 +75,11 @@ class ProgressRow:
     emitted_offset: int = 0
 
 
+def now() -> int:
+    """Return the time by the store's clock, in ms."""
+    return time.time_ns() // 1_000_000
+
+
 @dataclass(slots=True)
 class InputRow:
     """A row of `inputs_from_outside`; places are partition and offset in a provider's log."""
@@ -95,6 +101,8 @@ class InputRow:
     arrived: tuple[int, int] | None = None
     """the last such place of which the rest has come"""
     last: LastUpdate | None = None
+    since: int = field(default_factory=now)
+    """when it was first fed with what it may read, or ended, or until that was named; in ms"""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
--- What crosses from tenant to tenant goes through the log (decision 0044). Components are of one
+-- What crosses from tenant to tenant goes through the log (decision 0045). Components are of one
 -- tenant; a record of the log may grow a tree for each of several tenants.
 
 ALTER TABLE progress ADD COLUMN next_tree bigint NOT NULL DEFAULT 0;
@@ -44,6 +44,7 @@ CREATE TABLE inputs_from_outside (
     awaits_at bigint,
     arrived_in integer,
     arrived_at bigint,
+    since timestamptz NOT NULL DEFAULT now(),
     "timestamp" bigint,
     document json,
     PRIMARY KEY (reader, source, stream)
@@ -65,6 +66,8 @@ COMMENT ON COLUMN inputs_from_outside.left_told_at IS 'the same of what is sent 
 COMMENT ON COLUMN inputs_from_outside.awaits_at IS
     'place of the move of which not all has come yet; null: of none';
 COMMENT ON COLUMN inputs_from_outside.arrived_at IS 'place of the last move of which all has come';
+COMMENT ON COLUMN inputs_from_outside.since IS
+    'when it was first fed with what it may read, or that ended; before, when it was named';
 CREATE INDEX inputs_by_stream ON inputs_from_outside (source, stream);
 CREATE INDEX inputs_awaiting ON inputs_from_outside (tenant_id, fed_in)
  WHERE awaits_at IS NOT NULL;
