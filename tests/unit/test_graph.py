@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from engine_builders import a_service_object
+
 from sandbox.text import argument_names
+from servioticy.domain.borders import with_inputs
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.graph import Graph
-from servioticy.domain.model import ServiceObject, StreamRef
+from servioticy.domain.model import InputFromOutside, InputRef, ServiceObject, StreamRef
+from servioticy.domain.pauses import finished
 
 
 def an_object(id_: str, sequence: int, groups: Any = None, **streams: str | None) -> ServiceObject:
@@ -76,3 +81,85 @@ def test_it_knows_how_a_composite_is_computed() -> None:
     graph = Graph([an_object("o", 1, a=None, b="a")])
 
     assert graph.composite(StreamRef("o", "b")) == graph.stream(StreamRef("o", "b")).composite
+
+
+X, Y = StreamRef("x", "d"), StreamRef("y", "d")
+
+
+def a_reader(id_: str, sequence: int, **composites: tuple[str, ...]) -> ServiceObject:
+    """Of tenant 1; `gx` and `gy` are groups of a tenant 7, both of which it may read."""
+    groups = {"gx": (["x"], "d"), "gy": (["y"], "d")}
+    made = a_service_object(composites, id_=id_, groups=groups, sequence=sequence)
+    inputs = {each: InputFromOutside(7, is_open=True) for each in (X, Y)}
+    return with_inputs(replace(made, inputs=inputs))
+
+
+def test_inputs_from_outside_wake_their_own_reader_alone() -> None:
+    """Another one may have begun to read the same stream at another place."""
+    readers = [a_reader("late", 3, c=("gx",)), a_reader("early", 2, c=("gx",), e=("c", "gx"))]
+    graph = Graph(readers)
+
+    assert [str(each.composite) for each in graph.wakes(InputRef(X, 3))] == ["late/c"]
+    assert [str(each.composite) for each in graph.wakes(InputRef(X, 2))] == ["early/c", "early/e"]
+    assert graph.wakes(X) == ()
+    assert not graph.knows(X)
+    assert graph.knows(InputRef(X, 2))
+
+
+def test_an_input_is_its_provider_s_and_kept_where_it_is_read_beside_others() -> None:
+    graph = Graph([a_reader("r", 4, a=("gx", "d"), b=("gy",))])
+    kept, light = graph.stream(InputRef(X, 4)), graph.stream(InputRef(Y, 4))
+
+    assert (kept.tenant, light.tenant) == (7, 7)
+    assert kept.keeper == (1, "r")
+    assert light.keeper is None
+    assert kept.composite is None
+    assert kept.read_in == ()
+    assert InputRef(X, 4) in graph.needed([graph.stream(StreamRef("r", "d"))])
+    assert {each.tenant for each in graph.regions()} == {1}
+
+
+def test_with_a_service_object_its_inputs_are_forgotten() -> None:
+    graph = Graph([a_reader("r", 4, c=("gx",)), a_reader("s", 5, c=("gx",))])
+
+    assert graph.drop({"r"}) == [InputRef(X, 4)]
+    assert not graph.knows(InputRef(X, 4))
+    assert graph.wakes(InputRef(X, 4)) == ()
+    assert [str(each.composite) for each in graph.wakes(InputRef(X, 5))] == ["s/c"]
+
+
+def test_a_whole_tree_has_one_region_that_all_its_roots_enter() -> None:
+    """Though nothing else holds them together; and of one root only what that reaches."""
+    graph = Graph([a_reader("r", 4, a=("gx",), b=("gy",)), a_reader("s", 5, c=("gx",))])
+    roots = [graph.stream(InputRef(*each)) for each in ((X, 4), (Y, 4), (X, 5))]
+
+    first, second, third = graph.whole(roots)
+
+    ((region, _number),) = first
+    assert {entries[0][0] for entries in (first, second, third)} == {region}
+    assert len({entries[0][1] for entries in (first, second, third)}) == 3
+    assert {each.key for _, each in region.composites()} == {"r/a", "r/b", "s/c"}
+    (((alone, _number),),) = graph.whole(roots[:1])
+    assert {each.key for _, each in alone.composites()} == {"r/a"}
+
+
+def test_who_reads_a_stream_elsewhere_is_known_with_it() -> None:
+    provider = replace(a_service_object(), read_in={"d": (0, 3)})
+
+    assert Graph([provider]).stream(StreamRef("so", "d")).read_in == (0, 3)
+
+
+def test_an_excerpt_knows_the_inputs_of_its_part() -> None:
+    parts = [
+        finished(Graph(()).component([a_reader(id_, n, c=("gx", "d"))]))
+        for n, id_ in enumerate("rs")
+    ]
+    graph = Graph(())
+    for each in parts:
+        graph.merge(each)
+
+    found = graph.excerpt([parts[1]], [graph.stream(InputRef(X, 1))])
+
+    assert found.knows(InputRef(X, 1))
+    assert not found.knows(InputRef(X, 0))
+    assert found.stream(InputRef(X, 1)) is graph.stream(InputRef(X, 1))
