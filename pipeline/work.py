@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sandbox.trees import ROOT, Path
@@ -43,8 +44,9 @@ class LoggedUpdate(NamedTuple):
     """As it stands in the log."""
     tree: int = 0
     """As of a TreeKey."""
-    readers: tuple[str, ...] = ()
-    """Of what came over a border: the Service Objects that it is for."""
+    readers: Mapping[str, Sequence[int]] = MappingProxyType({})
+    """Of what came over a border: the Service Objects that it is for, and of each the numbers of
+    its updates in the record."""
 
     @property
     def key(self) -> TreeKey:
@@ -64,14 +66,11 @@ class LoggedUpdate(NamedTuple):
     @property
     def service_objects(self) -> tuple[str, ...]:
         """One of its component, or of each of its components."""
-        return self.readers or (self.roots[0].origin.service_object,)
+        return tuple(self.readers) or (self.roots[0].origin.service_object,)
 
     def as_put_off(self) -> PutOff:
         """The same as a record to compute later."""
-        record = self.record
-        if self.is_input:
-            sources = {(root.origin.service_object, root.origin.stream) for root in self.roots}
-            record = narrowed(record, self.readers, sources)
+        record = narrowed(self.record, self.readers) if self.is_input else self.record
         return PutOff(self.offset, self.tenant, self.service_objects[0], record, self.tree)
 
 

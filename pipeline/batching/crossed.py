@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,28 +12,36 @@ from pipeline.state.components import StillLoading
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Marked, Root, Row
 from servioticy.domain.borders import entered
-from servioticy.domain.model import InputRef, ServiceObject, StreamRef
-from servioticy.domain.records import BorderRecord, BorderUpdate, LogRecord
+from servioticy.domain.model import InputRef, ServiceObject
+from servioticy.domain.records import BorderRecord, LogRecord
 from servioticy.ports.partition_store import PutOff
 
 Forward = Callable[[int, LogRecord], None]
 """Appends a record to another partition; it is there when this returns."""
 
+Readers = dict[str, list[int]]
+"""Service Objects, and of each the numbers of updates in the record."""
 
-@dataclass(slots=True)
-class _Fed:
-    """Whom of a tenant a record feeds."""
+HELD = 2**40
+"""Behind the tenant's number in that of the tree of what is held: it may have another one, which
+is not."""
 
-    readers: dict[str, set[StreamRef]] = field(default_factory=lambda: defaultdict(set))
-    """The streams of each."""
-    awaits: bool = False
+
+class _Trees(NamedTuple):
+    """Whom a record feeds."""
+
+    here: defaultdict[int, Readers]
+    """By tree."""
+    elsewhere: defaultdict[int, Readers]
+    """Who has moved, by partition."""
 
 
 class Crossed:
     """Looks at border records of one partition before anything is computed.
 
-    A record grows one tree for each tenant that reads it. Its updates enter once for each
-    Service Object that is fed with their stream, at a place of its own.
+    A record grows one tree for each tenant that reads it, and another one of what is held. Its
+    updates enter once for each Service Object that is fed with their stream, at a place of its
+    own.
     """
 
     def __init__(self, partition: Partition, forward: Forward) -> None:
@@ -50,7 +58,7 @@ class Crossed:
         """Yield the Service Objects that may have to be loaded for these."""
         for each in records:
             if isinstance(each, BorderRecord):
-                yield from each.readers
+                yield from (reader.service_object for reader in each.readers)
                 for stream in {} if each.readers else {u.origin for u in each.updates}:
                     for reader in self._partition.channels.readers(stream):
                         if reader.owner_partition == self._partition.number:
@@ -74,130 +82,101 @@ class Crossed:
         Without those of the record that are stored already. What is for a Service Object that
         has moved is sent on, but for that.
         """
-        updates = self._new(record, row)
-        fed, moved = self._fed(record, updates)
-        for partition, readers in sorted(moved.items()):
-            self._send_on(record, updates, partition, readers, row)
+        trees = _Trees(defaultdict(dict), defaultdict(dict))
+        if record.readers:  # sent on by another partition, once and in order
+            self._sort_named(record, trees)
+        else:
+            self._sort(record, self._new(record, row), trees)
+        for partition, readers in sorted(trees.elsewhere.items()):
+            sent = record.only_for(readers)
+            place = self._partition.number, row.offset
+            self._forward(partition, msgspec.structs.replace(sent, forwarded=place))
         begun = self._partition.progress
-        trees = []
-        for tenant, theirs in sorted(fed.items()):
-            if row.offset == begun.offset and tenant < begun.tree:
+        found = []
+        for tree, readers in sorted(trees.here.items()):
+            if row.offset == begun.offset and tree < begun.tree:
                 continue
-            tree = self._tree(row, tenant, theirs, updates, at_once=at_once)
-            if tree is not None:
-                trees.append(tree)
-        return trees
+            grown = self._tree(record, row, tree, readers, at_once=at_once)
+            if grown is not None:
+                found.append(grown)
+        return found
 
     def admit_late(
         self, record: BorderRecord, late: PutOff, *, at_once: bool
     ) -> LoggedUpdate | PutOff | None:
         """The tree of a record that had been put off: it names whom it is for."""
-        fed = _Fed()
-        for reader in record.readers:
-            fed.readers[reader] = {each.origin for each in record.updates}
+        readers = {each.service_object: list(each.updates) for each in record.readers}
         row = Row(late.offset, late.record)
-        return self._tree(row, late.tenant, fed, record.updates, at_once=at_once)
+        return self._tree(record, row, late.tree, readers, at_once=at_once, late=True)
 
-    def _new(self, record: BorderRecord, row: Row) -> list[BorderUpdate]:
-        """Those of the updates that have not come before; notes that they have now."""
-        if record.readers:  # sent on by another partition, once and in order
-            return list(record.updates)
+    def _new(self, record: BorderRecord, row: Row) -> list[int]:
+        """Numbers of those of the updates that have not come before; notes that they have now."""
         channels, (source, *place) = self._partition.channels, record.source
         streams = dict.fromkeys(each.origin for each in record.updates)
         channels.look_up(streams)
-        new = {each for each in streams if channels.takes(each, source, (place[0], place[1]))}
-        self._marked += [
-            Marked(row.offset, source, each, (place[0], place[1]))
-            for each in streams
-            if each in new
-        ]
-        return [each for each in record.updates if each.origin in new]
+        at = place[0], place[1]
+        new = {each for each in streams if channels.takes(each, source, at)}
+        self._marked += [Marked(row.offset, source, each, at) for each in streams if each in new]
+        return [number for number, each in enumerate(record.updates) if each.origin in new]
 
-    def _fed(
-        self, record: BorderRecord, updates: Sequence[BorderUpdate]
-    ) -> tuple[Mapping[int, _Fed], Mapping[int, dict[str, None]]]:
-        """Whom the updates feed here, by tenant; and who has moved, by partition."""
-        fed: defaultdict[int, _Fed] = defaultdict(_Fed)
-        moved: defaultdict[int, dict[str, None]] = defaultdict(dict)
-        here = self._partition.number
-        if record.readers:
-            streams = {each.origin for each in updates}
-            for reader in record.readers:
-                owner = self._partition.store.owner(reader)
-                if owner is not None and owner[1] != here:
-                    moved[owner[1]][reader] = None
-                elif owner is not None:
-                    fed[owner[0]].readers[reader] |= streams
-            return fed, moved
-        for stream in dict.fromkeys(each.origin for each in updates):
-            for reader, tenant, owner_partition, awaits in self._partition.channels.readers(
-                stream
-            ):
-                if owner_partition != here:
-                    moved[owner_partition][reader] = None
-                else:
-                    theirs = fed[tenant]
-                    theirs.readers[reader].add(stream)
-                    theirs.awaits |= awaits
-        return fed, moved
+    def _sort(self, record: BorderRecord, numbers: Sequence[int], trees: _Trees) -> None:
+        """Find out whom these updates feed here, and who has moved."""
+        here, channels = self._partition.number, self._partition.channels
+        for number in numbers:
+            for reader, tenant, owner, awaits in channels.readers(record.updates[number].origin):
+                tree = tenant + HELD if awaits else tenant
+                theirs = trees.here[tree] if owner == here else trees.elsewhere[owner]
+                theirs.setdefault(reader, []).append(number)
+
+    def _sort_named(self, record: BorderRecord, trees: _Trees) -> None:
+        """The same of a record that says whom it is for."""
+        owners = self._partition.store.owners([each.service_object for each in record.readers])
+        for reader in record.readers:
+            tenant, owner = owners.get(reader.service_object, (0, None))
+            if owner is not None:
+                is_here = owner == self._partition.number
+                theirs = trees.here[tenant] if is_here else trees.elsewhere[owner]
+                theirs[reader.service_object] = list(reader.updates)
 
     def _tree(
         self,
+        record: BorderRecord,
         row: Row,
-        tenant: int,
-        fed: _Fed,
-        updates: Sequence[BorderUpdate],
+        tree: int,
+        readers: Readers,
         *,
         at_once: bool,
+        late: bool = False,
     ) -> LoggedUpdate | PutOff | None:
-        """The tenant's tree; None where nobody reads it any more. It may have to wait."""
-        known: list[ServiceObject] = []
-        waits = fed.awaits
-        for reader in fed.readers:
-            found = self._partition.service_object(reader, at_once=at_once)
-            if isinstance(found, ServiceObject):
-                known.append(found)
-            waits |= isinstance(found, StillLoading)
-        roots = [] if waits else list(self._roots(known, fed, updates))
-        if not waits and not roots:
+        """The tree; None where nobody reads it any more. It may have to wait."""
+        tenant = tree % HELD
+        is_held = tree >= HELD and not late
+        found = {
+            each: None if is_held else self._partition.service_object(each, at_once=at_once)
+            for each in readers
+        }
+        if is_held or any(isinstance(each, StillLoading) for each in found.values()):
+            some = [Root(each.origin, each.timestamp, b"") for each in record.updates]
+            waits = LoggedUpdate(row.offset, tenant, some, row.value or b"", tree, readers)
+            return waits.as_put_off()._replace(held=is_held)
+        # Nobody who is gone by now: its component could not be lent.
+        known = [each for each in found.values() if isinstance(each, ServiceObject)]
+        roots = list(self._roots(record, known, readers))
+        if not roots:
             return None
-        tree = LoggedUpdate(
-            row.offset,
-            tenant,
-            roots or [Root(each.origin, each.timestamp, b"") for each in updates],
-            row.value or b"",
-            tree=tenant,
-            # Nobody who is gone by now: its component could not be lent.
-            readers=tuple(each.id for each in known) if roots else tuple(fed.readers),
-        )
-        return tree.as_put_off()._replace(held=fed.awaits) if waits else tree
+        theirs = {each.id: readers[each.id] for each in known}
+        return LoggedUpdate(row.offset, tenant, roots, row.value or b"", tree, theirs)
 
     def _roots(
-        self, readers: Sequence[ServiceObject], fed: _Fed, updates: Sequence[BorderUpdate]
+        self, record: BorderRecord, known: Sequence[ServiceObject], readers: Readers
     ) -> Iterator[Root]:
         """The updates as these Service Objects know them, in the provider's order."""
         graph = self._partition.graph
-        inorder = sorted(readers, key=lambda each: each.sequence)
-        for each in updates:
+        inorder = sorted(known, key=lambda each: each.sequence)
+        fed = {each.id: frozenset(readers[each.id]) for each in known}
+        for number, each in enumerate(record.updates):
             for reader in inorder:
                 ref = InputRef(each.origin, reader.sequence)
-                if each.origin in fed.readers[reader.id] and graph.knows(ref):
+                if number in fed[reader.id] and graph.knows(ref):
                     path = entered(each.path, reader.sequence)
                     yield Root(ref, each.timestamp, bytes(each.update), path)
-
-    def _send_on(
-        self,
-        record: BorderRecord,
-        updates: Sequence[BorderUpdate],
-        partition: int,
-        readers: Mapping[str, None],
-        row: Row,
-    ) -> None:
-        if updates:
-            sent = msgspec.structs.replace(
-                record,
-                updates=tuple(updates),
-                readers=tuple(readers),
-                forwarded=(self._partition.number, row.offset),
-            )
-            self._forward(partition, sent)

@@ -174,7 +174,9 @@ class Control:
         # Its updates are stored under another number from now on.
         change = Change(effect, partial(self._partition.reload_purged, record.service_object))
         before = self._partition.in_force(record.service_object)
-        return self._readers.erased(change, before, record.stream, offset) if before else change
+        if before is None or not self._partition.store.erases(effect):
+            return change
+        return self._readers.erased(change, before, record.stream, offset)
 
     def _release(self, record: ReleaseRecord) -> Change:
         # What would be emitted again after a crash would come behind what the new partition emits.

@@ -208,9 +208,9 @@ class Inputs:
 
     def _elsewhere(self, readers: Iterable[str]) -> Mapping[str, int]:
         """Where those of the readers are computed that are not computed here."""
-        owners = {each: self._partition.owner_of(each) for each in readers}
+        owners = self._partition.store.owners(list(readers))
         here = self._partition.number
-        return {each: at for each, at in owners.items() if at is not None and at != here}
+        return {each: at for each, (_tenant, at) in owners.items() if at != here}
 
     def _send_on(
         self, record: BeginRecord | EndRecord, elsewhere: Mapping[str, int], offset: int

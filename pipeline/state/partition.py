@@ -163,10 +163,11 @@ class Partition:
 
     def is_lent(self, service_objects: Iterable[str]) -> bool:
         """Whether a component of these has been lent, as it is now or as it will be."""
-        return any(
-            not self.lent.isdisjoint({each, *(found.id for found in self.store.component(each))})
-            for each in service_objects
-        )
+        asked = list(service_objects)
+        if not self.lent.isdisjoint(asked):
+            return True
+        components = self.store.components(asked)
+        return any(each.id in self.lent for members in components for each in members)
 
     def take_back(self) -> None:
         """Compute here again what has been lent."""

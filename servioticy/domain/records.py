@@ -6,7 +6,7 @@ effect exactly at its place in its partition.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -198,16 +198,36 @@ class BorderUpdate(msgspec.Struct, frozen=True, array_like=True):
         return StreamRef(self.service_object, self.stream)
 
 
+class NamedReader(msgspec.Struct, frozen=True, array_like=True):
+    """A Service Object that a border record is for, and which of its updates, by number."""
+
+    service_object: str
+    updates: tuple[Small, ...]
+
+
 class BorderRecord(msgspec.Struct, tag="border", tag_field="kind", frozen=True):
     """What one tree of a provider made on streams that others read, in the serial order."""
 
     source: Source
     provider: Large
     updates: tuple[BorderUpdate, ...]
-    readers: tuple[str, ...] = ()
-    """The Service Objects it is for; none: all that are fed here."""
+    readers: tuple[NamedReader, ...] = ()
+    """Whom it is for; none: all that are fed here."""
     forwarded: tuple[Small, Large] | None = None
     """As of an update."""
+
+    def only_for(self, readers: Mapping[str, Sequence[int]]) -> BorderRecord:
+        """Return what these readers have of it: of each the numbers of updates."""
+        some = sorted({number for numbers in readers.values() for number in numbers})
+        places = {number: place for place, number in enumerate(some)}
+        return msgspec.structs.replace(
+            self,
+            updates=tuple(self.updates[number] for number in some),
+            readers=tuple(
+                NamedReader(id_, tuple(places[number] for number in numbers))
+                for id_, numbers in readers.items()
+            ),
+        )
 
 
 ControlRecord: TypeAlias = (
@@ -344,13 +364,9 @@ def _check_update(update: msgspec.Raw) -> None:
         raise UnreadableRecord("the update is no JSON object")
 
 
-def narrowed(value: bytes, readers: Sequence[str], sources: Container[tuple[str, str]]) -> bytes:
-    """Return of a border record, as it stands in the log, what these streams have for these."""
-    record = _records.decode(value)
-    updates = tuple(e for e in record.updates if (e.service_object, e.stream) in sources)
-    return _encoder.encode(
-        msgspec.structs.replace(record, updates=updates, readers=tuple(readers))
-    )
+def narrowed(value: bytes, readers: Mapping[str, Sequence[int]]) -> bytes:
+    """Return of a border record, as it stands in the log, what these readers have of it."""
+    return _encoder.encode(_records.decode(value).only_for(readers))
 
 
 def write(record: LogRecord | EmittedRecord) -> bytes:

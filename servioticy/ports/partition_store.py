@@ -86,7 +86,8 @@ class TreeKey(NamedTuple):
     offset: int
     """of the record in the log"""
     tree: int = 0
-    """the tenant; 0: of an update or a control record, of which there is one tree"""
+    """the tenant, or what stands for it where something is held (`pipeline/batching/crossed.py`);
+    0: of an update or a control record, of which there is one tree"""
 
 
 class PutOff(NamedTuple):
@@ -395,6 +396,12 @@ class PartitionStore(Protocol):
 
         Its `stream_ids`, `inputs` and `read_in` are left out.
         """
+
+    def owners(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Return the same of many: whose each is that exists, and its owner partition."""
+
+    def erases(self, change: Erase) -> bool:
+        """Whether this is a later erasure than the stream's last one."""
 
     def grant(self, grant: str) -> Grant | None:
         """Return a grant, whether it is in force yet or not; None where it is gone."""

@@ -32,6 +32,7 @@ from servioticy.ports.partition_store import (
     Channel,
     ComponentMember,
     Crossing,
+    Erase,
     OutsideReader,
     Progress,
     PutOff,
@@ -211,6 +212,15 @@ class PostgresPartitionStore:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
         row = self._database.row(self._sql["owner"], {"service_object": service_object})
         return None if row is None else (row[0], row[1])
+
+    def owners(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Return the same of many: whose each is that exists, and its owner partition."""
+        rows = self._database.rows(self._sql["owners"], {"ids": list(ids)}) if ids else []
+        return {id_: (tenant, partition) for id_, tenant, partition in rows}
+
+    def erases(self, change: Erase) -> bool:
+        """Whether this is a later erasure than the stream's last one."""
+        return self._database.row(self._sql["erases"], change._asdict()) is not None
 
     def channels(self, partition: int, streams: Iterable[StreamRef]) -> dict[StreamRef, Channel]:
         """Return who is fed in the partition with these streams of other tenants, and how far."""

@@ -91,6 +91,8 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "effects.allow": ({"grants"}, PIPELINE),
     "effects.revoke": ({"grants"}, PIPELINE),
     "partition.owner": ({"service_objects"}, PIPELINE),
+    "partition.owners": ({"service_objects"}, PIPELINE),
+    "partition.erases": ({"streams"}, PIPELINE),
     "partition.last_updates": ({"updates", "states"}, PIPELINE),
     "partition.note_late": ({"searched_streams"}, PIPELINE),
     "partition.drop_blocks": ({"search_blocks"}, PIPELINE),

@@ -132,6 +132,18 @@ SELECT tenant_id, owner_partition
   FROM service_objects
  WHERE id = %(service_object)s;
 
+-- owners --
+SELECT id, tenant_id, owner_partition
+  FROM service_objects
+ WHERE id = ANY(%(ids)s::text[]);
+
+-- erases --
+-- Whether an erasure is a later one than the stream's last (effects.sql, erase).
+SELECT FROM streams
+ WHERE service_object = %(service_object)s
+   AND name = %(stream)s
+   AND (erased_by < %(change)s OR %(change)s = 0);
+
 -- last_updates --
 -- The primary key of updates finds each of them at the end of its stream.
 SELECT asked.stream_id, last."timestamp", last.document::text, state

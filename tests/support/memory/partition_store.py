@@ -32,6 +32,7 @@ from servioticy.ports.partition_store import (
     Channel,
     ComponentMember,
     Crossing,
+    Erase,
     OutsideReader,
     Progress,
     PutOff,
@@ -183,6 +184,18 @@ class MemoryPartitionStore:
         self._state.ask_postgres()
         row = self._state.service_objects.get(service_object)
         return None if row is None else (row.tenant, row.owner_partition)
+
+    def owners(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Return the same of many: whose each is that exists, and its owner partition."""
+        found = {each: self.owner(each) for each in ids}
+        return {id_: owner for id_, owner in found.items() if owner is not None}
+
+    def erases(self, change: Erase) -> bool:
+        """Whether this is a later erasure than the stream's last one."""
+        number = self._state.streams.get((change.service_object, change.stream))
+        if number is None:
+            return False
+        return not change.change or change.change > self._state.erased_by.get(number, 0)
 
     def channels(self, partition: int, streams: Iterable[StreamRef]) -> dict[StreamRef, Channel]:
         """Return who is fed in the partition with these streams of other tenants, and how far."""

@@ -10,14 +10,21 @@ from memory.state import InputRow
 from oracle import Composite, Object
 from serial_order import define
 
-from pipeline.batching.crossed import Crossed
+from pipeline.batching.crossed import HELD, Crossed
 from pipeline.state import components
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Marked, Root, Row
 from sandbox import argument_names
 from servioticy.domain.borders import BORDER
 from servioticy.domain.model import InputRef, StreamRef
-from servioticy.domain.records import BorderRecord, BorderUpdate, LogRecord, Source, write
+from servioticy.domain.records import (
+    BorderRecord,
+    BorderUpdate,
+    LogRecord,
+    NamedReader,
+    Source,
+    write,
+)
 from servioticy.ports.partition_store import Batch, PutOff, TreeKey
 
 D, E = StreamRef("x", "d"), StreamRef("x", "e")
@@ -119,7 +126,8 @@ def test_it_grows_a_tree_for_each_tenant_that_reads_it(world: World) -> None:
         world.root("b", again),
     ]
     assert second.roots == [world.root("c", d), world.root("c", again)]
-    assert (first.readers, second.readers) == (("a", "b"), ("c",))
+    assert first.readers == {"a": [0, 1, 2], "b": [0, 2]}
+    assert second.readers == {"c": [0, 2]}
 
 
 def test_what_nobody_reads_grows_nothing(world: World) -> None:
@@ -205,7 +213,7 @@ def test_what_is_for_those_who_have_moved_is_sent_to_where_they_are(world: World
     ((partition, sent),) = world.sent
     assert partition == 0
     assert isinstance(sent, BorderRecord)
-    assert sent.readers == ("b",)
+    assert sent.readers == (NamedReader("b", (0,)),)
     assert sent.forwarded == (1, 5)
     assert [each.origin for each in sent.updates] == [D]
     assert sent.source == record.source
@@ -225,7 +233,9 @@ def test_what_was_sent_on_is_for_those_it_names(world: World) -> None:
     """Whatever has come here directly: the way on which it came has an order of its own."""
     world.state.marks[1, 0, D] = 9, 0
     world.state.service_objects["c"].owner_partition = 0
-    sent = msgspec.structs.replace(a_record(), readers=("b", "c", "nobody"), forwarded=(0, 4))
+    sent = msgspec.structs.replace(
+        a_record(), readers=all_of("b", "c", "nobody"), forwarded=(0, 4)
+    )
 
     tree = only(world.admit(sent))
 
@@ -234,19 +244,26 @@ def test_what_was_sent_on_is_for_those_it_names(world: World) -> None:
     ((partition, further),) = world.sent
     assert partition == 0
     assert isinstance(further, BorderRecord)
-    assert (further.readers, further.forwarded) == (("c",), (1, 5))
+    assert (further.readers, further.forwarded) == (all_of("c"), (1, 5))
 
 
 def test_what_comes_before_the_end_of_a_move_is_held(world: World) -> None:
-    """Of the tenant that moves; nobody else waits for it."""
+    """For who has moved; nobody else waits for it, not of its tenant either."""
     world.row("b").awaits = (0, 2)
 
-    held, other = world.admit(a_record())
+    tree, other, held = world.admit(a_record())
 
     assert isinstance(held, PutOff)
     assert held.held
-    assert (held.key, held.tenant) == (TreeKey(5, world.first), world.first)
+    assert (held.key, held.tenant) == (TreeKey(5, HELD + world.first), world.first)
+    assert isinstance(tree, LoggedUpdate)
+    assert (tree.tenant, tree.readers) == (world.first, {"a": [0]})
     assert isinstance(other, LoggedUpdate)
+
+    later = late(world, held._replace(held=False))
+
+    assert isinstance(later, LoggedUpdate)
+    assert (later.key, later.tenant, later.readers) == (held.key, world.first, {"b": [0]})
 
 
 def test_it_waits_while_a_reader_s_component_is_loaded(
@@ -262,6 +279,11 @@ def test_it_waits_while_a_reader_s_component_is_loaded(
     assert not waits.held
     assert isinstance(tree, LoggedUpdate)
     assert tree.tenant == world.second
+
+
+def all_of(*names: str) -> tuple[NamedReader, ...]:
+    """These, with the only update of a record."""
+    return tuple(NamedReader(name, (0,)) for name in names)
 
 
 def late(world: World, put_off: PutOff) -> LoggedUpdate | PutOff | None:
@@ -289,7 +311,7 @@ def test_of_what_is_put_off_only_what_the_tenant_reads_is_kept(world: World) -> 
     kept = msgspec.json.decode(second.as_put_off().record, type=BorderRecord)
 
     assert [each.origin for each in kept.updates] == [D]
-    assert kept.readers == ("c",)
+    assert kept.readers == all_of("c")
 
 
 def test_later_it_is_for_those_who_are_there_then(world: World) -> None:
@@ -303,7 +325,7 @@ def test_later_it_is_for_those_who_are_there_then(world: World) -> None:
 
     assert isinstance(again, LoggedUpdate)
     assert again.roots == [world.root("a", an_update())]
-    assert again.readers == ("a",)
+    assert again.readers == {"a": [0]}
 
     world.state.service_objects["a"].active_version = None
     world.partition.forget(["a"])
@@ -311,7 +333,7 @@ def test_later_it_is_for_those_who_are_there_then(world: World) -> None:
 
 
 def test_a_record_asks_for_all_its_readers_at_once(world: World) -> None:
-    record, on_its_way = a_record(), msgspec.structs.replace(a_record(), readers=("b",))
+    record, on_its_way = a_record(), msgspec.structs.replace(a_record(), readers=all_of("b"))
     world.state.service_objects["b"].owner_partition = 0
     world.crossed.look_up([record, None, on_its_way])
 
