@@ -16,7 +16,7 @@ from servioticy.domain.model import InputRef, ServiceObject
 from servioticy.domain.records import BorderRecord, LogRecord
 from servioticy.ports.partition_store import PutOff
 
-Forward = Callable[[int, LogRecord], None]
+Forward = Callable[[int, BorderRecord], None]
 """Appends a record to another partition; it is there when this returns."""
 
 Readers = dict[str, list[int]]

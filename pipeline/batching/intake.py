@@ -53,7 +53,7 @@ class Intake:
         self._dead_letters = dead_letters
         self._passes = passes
         self._forwarded: list[Forwarded] = []
-        self._crossed = Crossed(partition, self.forward)
+        self._crossed = Crossed(partition, self._forward_crossed)
 
     def read(self, row: Row) -> LogRecord | None:
         """The record of a row; None where there is none that can be read: a dead letter."""
@@ -139,6 +139,15 @@ class Intake:
         """Append the record to another partition; it is there when this returns."""
         self._output.send_to_log(partition, record)
         self._output.flush()
+
+    def _forward_crossed(self, partition: int, record: BorderRecord) -> None:
+        """Append it to another partition; whom it cannot reach costs those here nothing."""
+        try:
+            self.forward(partition, record)
+        except Rejected as error:
+            _here, offset = record.forwarded or (0, 0)
+            reason = f"not sent on to {len(record.readers)} readers: {error}"
+            self._dead_letters.add(Row(offset, None), reason)
 
     def tenant_changing(self, record: ControlRecord) -> int | None:
         """Whose change of one Service Object the record is; None for moves, which are nobody's."""
