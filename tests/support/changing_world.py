@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
+from servioticy.domain.access import granted_of
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import Grant, ServiceObjectKey, StreamKey, StreamRef
 from servioticy.changes import NotGranted
@@ -63,9 +65,10 @@ class Faulty:
         if fault == "before":
             raise Crash
         world.memory.save()
+        before = set(world.platform.state.inputs_from_outside)
         replaced = self._inner.store(batch)
         if isinstance(batch.effect, Activate):
-            world.note_inputs(batch.effect)
+            world.note_inputs(batch.effect, before)
         if fault == "after":
             raise Crash
         if fault.startswith("forget"):
@@ -132,6 +135,8 @@ class World:
     in_force: set[str] = field(default_factory=set)
     """grants that the API has not ended"""
     snapshots: dict[tuple[str, int], dict[Ref, Input]] = field(default_factory=dict)
+    leaks: list[object] = field(default_factory=list)
+    """inputs that were open from the first though nobody said that they may be read"""
     put_there: Counter[tuple[Ref, int, int]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -149,9 +154,12 @@ class World:
             self.crashes += 1
         return found
 
-    def note_inputs(self, change: Activate) -> None:
+    def note_inputs(self, change: Activate, before: Collection[object]) -> None:
         """What it has found of others just now; nobody can say it later."""
         rows = self.platform.state.inputs_from_outside
+        for key in rows.keys() - before:
+            if rows[key].is_open and not self._may_derive(rows[key].tenant, key[1]):
+                self.leaks.append(key)
         found = {
             tuple(ref): Input(
                 row.is_open,
@@ -163,6 +171,15 @@ class World:
         self.snapshots.setdefault((change.service_object, change.change), found)
         if found:
             self.memory.is_on_disk()
+
+    def _may_derive(self, tenant: int, ref: StreamRef) -> bool:
+        """Whether the API, or the partition of the stream, says so just now."""
+        owner = ref.service_object
+        nodes = self.platform.graph.nodes([owner])
+        found = next(iter(self.platform.partition_store(argument_names).service_objects([owner])), None)
+        return (owner in nodes and nodes[owner].granted.may_derive(tenant, ref.stream)) or (
+            found is not None and granted_of(found).may_derive(tenant, ref.stream)
+        )
 
     # What the API does.
 
@@ -297,6 +314,24 @@ class World:
         self.tasks[number].take([Row(n, value) for n, value in enumerate(values)])
         self.busy.discard(number)
 
+    def finish(self) -> None:
+        """Work until nothing is left to do, and nothing new comes of it."""
+        for _ in range(1000):
+            lengths = self.lengths()
+            self.run([None] * self.partitions)
+            if lengths == self.lengths() and self._is_done():
+                return
+        raise AssertionError("it does not end")
+
+    def lengths(self) -> list[int]:
+        return [len(each) for each in self.platform.state.log]
+
+    def _is_done(self) -> bool:
+        state = self.platform.state
+        progress = [state.progress[each].next_offset for each in range(self.partitions)]
+        waiting = [e for key, e in state.put_off.items() if key not in state.taken_up and not e.held]
+        return progress == self.lengths() and not waiting
+
     def crash(self) -> None:
         """Every worker is gone; what it remembered is, too."""
         self.platform.state.broker_answers = True
@@ -318,10 +353,7 @@ class World:
 def an_object(
     draw: Any, id_: str, tenant: int, others: list[Ref], extra: bool, cycles: bool
 ) -> Any:
-    """One version of an object: always the same streams but for EXTRA, other code and groups.
-
-    Its groups name what they like: what they may not read of others is left out.
-    """
+    """One version of an object: always the same streams but for EXTRA, other code and groups."""
     codes: dict[Ref, str] = {}
     names = ["c0", "c1"] + ([EXTRA] if extra else [])
     groups: dict[str, tuple[Ref, ...]] = {}
@@ -336,16 +368,16 @@ def an_object(
             simple.append(name)  # a device sends it, in this version
             continue
         before = [each for each in names[: k + 1] if each not in simple]
-        readable = [*simple, *groups, *(names if cycles else before)]
+        readable = [*groups, *simple, *(names if cycles else before)]
         reads = tuple(
             draw(st.lists(st.sampled_from(readable), min_size=1, max_size=3, unique=True))
         )
         numbers = (draw(st.integers(0, 9)), draw(st.integers(3, 9)), draw(st.integers(5, 20)))
-        composites.append(Composite(name, reads, python(*numbers)))
+        options = [draw(st.integers(0, 4)) == 0 for _ in range(3)]
+        composites.append(Composite(name, reads, python(*numbers), *options))
         codes[id_, name] = javascript(reads, *numbers)
     public = draw(st.booleans())
     return Shown(id_, tuple(simple), tuple(composites), groups, tenant, public), codes
-
 
 
 def oracle_of(world: World) -> LogOracle:
@@ -369,6 +401,7 @@ def assert_lawful(world: World) -> LogOracle:
 
     Every partition has worked on all of its log.
     """
+    assert not world.leaks
     oracle = oracle_of(world)
     assert_equal_for_readers(world, oracle)
     purge(world)
