@@ -16,8 +16,10 @@ from falling_memory import Memory
 from hypothesis import strategies as st
 from log_oracle import Beyond, LogOracle, value_of
 from memory import MemoryPlatform
-from oracle import Composite, Object, Ref
+from oracle import Composite, Object, Ref, ScriptError
 from oracle import Limits as OracleLimits
+from plain_trees import Ends
+from python_evaluator import PythonEvaluator, Trigger
 from serial_order import SIMPLE, Generous, document, javascript, python
 
 from pipeline.engine import Engine
@@ -119,7 +121,8 @@ class World:
     """The platform on its twins, what is known of its objects, and its workers."""
 
     partitions: int
-    evaluators: Evaluators
+    evaluators: Evaluators | None = None
+    """none: composites are computed by the functions that the oracle has"""
     faults: dict[tuple[str, int], str] = field(default_factory=dict)
     """of which call of the store or of the output: what happens"""
     limits: Limits = NO_LIMITS
@@ -149,10 +152,7 @@ class World:
     def fault(self, call: str) -> str:
         """What happens to this call."""
         self.calls[call] += 1
-        found = self.faults.get((call, self.calls[call]), "")
-        if found and found != "silent":
-            self.crashes += 1
-        return found
+        return self.faults.get((call, self.calls[call]), "")
 
     def note_inputs(self, change: Activate, before: Collection[object]) -> None:
         """What it has found of others just now; nobody can say it later."""
@@ -295,12 +295,24 @@ class World:
                 Faulty(self.platform.partition_store(argument_names), self),
                 lambda number=number: FaultyOutput(self.platform.output(number), self),
                 Engine(
-                    self.evaluators, 1000, 1000, self.limits, sleep=lambda _seconds: self.step()
+                    self.evaluators or {"javascript": PythonEvaluator(self._compute)}, 1000, 1000, self.limits, sleep=lambda _seconds: self.step()
                 ),
                 self.fairness,
             )
             for number in range(self.partitions)
         ]
+
+    def _compute(self, trigger: Trigger, documents: list[bytes | None]) -> int | None:
+        """What a composite makes of what it reads; its own last output may follow."""
+        ref, _, version = trigger.name.rpartition("@")
+        id_, _, name = ref.partition("/")
+        thing, _text = self.versions[id_][int(version) - 1]
+        (composite,) = [each for each in thing.composites if each.name == name]
+        read = documents[: len(composite.reads)]
+        try:
+            return composite.compute([None if each is None else value_of(each) for each in read])
+        except ScriptError as error:
+            raise Ends("script-error", str(error)) from error
 
     def step(self) -> None:
         """One partition waits for another, or for the broker: let the others work."""
@@ -319,21 +331,32 @@ class World:
         for _ in range(1000):
             lengths = self.lengths()
             self.run([None] * self.partitions)
+            self.rest()
             if lengths == self.lengths() and self._is_done():
                 return
         raise AssertionError("it does not end")
+
+    def rest(self) -> None:
+        """Nothing has come for a while."""
+        for number in range(self.partitions):
+            try:
+                self.tasks[number].rest()
+            except Crash:
+                self.crash()
 
     def lengths(self) -> list[int]:
         return [len(each) for each in self.platform.state.log]
 
     def _is_done(self) -> bool:
         state = self.platform.state
-        progress = [state.progress[each].next_offset for each in range(self.partitions)]
+        rows = [state.progress[each] for each in range(self.partitions)]
         waiting = [e for key, e in state.put_off.items() if key not in state.taken_up and not e.held]
-        return progress == self.lengths() and not waiting
+        ends = [(each.next_offset, each.emitted_offset) for each in rows]
+        return ends == [(end, end) for end in self.lengths()] and not waiting
 
     def crash(self) -> None:
         """Every worker is gone; what it remembered is, too."""
+        self.crashes += 1
         self.platform.state.broker_answers = True
         for each in self.tasks:
             each.release()
@@ -345,6 +368,7 @@ class World:
             while True:
                 try:
                     self.work(number, end)
+                    self.platform.state.broker_answers = True
                     break
                 except Crash:
                     self.crash()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from changing_oracle import kept
-from log_oracle import LogOracle, Place, value_of
+from log_oracle import LogOracle, Place, last_of, value_of
 from oracle import Ref, Update
 
 from servioticy.domain.records import BeginRecord, BorderRecord
@@ -77,8 +77,7 @@ def _assert_all_came(oracle: LogOracle, found: dict[tuple[int, Ref, Place], list
 def _assert_begin(oracle: LogOracle, record: BeginRecord) -> None:
     lasts = oracle.lasts[record.source[:2]]
     for each in record.streams:
-        last = each.update and (each.timestamp, value_of(bytes(each.update)))
-        assert last == lasts.get(tuple(each.ref)), record
+        assert last_of(each) == lasts.get(tuple(each.ref)), record
 
 
 def assert_at_rest(oracle: LogOracle) -> None:

@@ -23,6 +23,7 @@ from servioticy.domain.records import (
     EndRecord,
     ErasureRecord,
     GrantRecord,
+    LastOutside,
     LogRecord,
     ReadingRecord,
     ReleaseRecord,
@@ -40,6 +41,10 @@ BORDER = 2**40
 def value_of(document: bytes) -> int:
     """The value that an update of these tests has."""
     return int(json.loads(document)["channels"]["v"]["current-value"])
+
+
+def last_of(told: LastOutside) -> Update | None:
+    return None if told.timestamp is None else (told.timestamp, value_of(bytes(told.update)))
 
 
 class Beyond(NamedTuple):
@@ -104,6 +109,8 @@ class LogOracle(ChangingOracle):
         """who named the stream when a record came to a partition: by which change"""
         self.excused: set[tuple[str, Ref, int, int]] = set()
         """who did not any more when a record was sent on, or had been held"""
+        self.lasts: dict[Place, dict[Ref, Update]] = {}
+        self.begun: list[BeginRecord] = []
 
     def run(self) -> LogOracle:
         """Take all of it."""
@@ -256,7 +263,8 @@ class LogOracle(ChangingOracle):
             (each.service_object, each.stream) if isinstance(record, BeginRecord) else tuple(each)
             for each in record.streams
         ]
-        for reader in sorted(record.readers, key=lambda each: self.sequences[each]):
+        there = [each for each in record.readers if each in self.declared]
+        for reader in sorted(there, key=lambda each: self.sequences[each]):
             known = [ref for ref in refs if (reader, ref) in self.inputs]
             if isinstance(record, BeginRecord):
                 if record.forwarded is None:
@@ -286,7 +294,7 @@ class LogOracle(ChangingOracle):
         known.is_open = True
         if record.moved_from is None:
             (last,) = [each for each in record.streams if each.ref == ref]
-            known.last = last.update and (last.timestamp, value_of(bytes(last.update)))
+            known.last = last_of(last)
         elif (reader, ref, *record.source[:2]) not in self.moved:
             known.awaited.add(record.moved_from)
 

@@ -232,7 +232,7 @@ class Oracle:
             return None
         self._end(ref, "emitted", source, update, inputs)
         used = [each for each in others if each is not None]
-        for member, (at, _value) in used:
+        for member, (at, _value) in used if composite.by_input else ():
             self.uses.setdefault(ref, {})
             self.uses[ref][member[:2]] = max(at, self.uses[ref].get(member[:2], at))
         time = update[0]

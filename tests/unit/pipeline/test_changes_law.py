@@ -146,10 +146,10 @@ def play_grants(draw: Any, world: World) -> None:
 @pytest.mark.parametrize("tenants", [1, 3])
 @pytest.mark.parametrize("cycles", [False, True], ids=["trees", "cycles"])
 def test_changes_equal_the_serial_order(
-    data, partitions: int, tenants: int, cycles: bool, in_sandbox
+    data, partitions: int, tenants: int, cycles: bool
 ) -> None:
     """Definitions, erasures and deletions switch at their place, for every later update."""
-    world = World(partitions, in_sandbox, data.draw(faults()), LIMITS)
+    world = World(partitions, None, data.draw(faults()), LIMITS)
     play(data.draw, world, tenants, cycles)
     assert_lawful(world)
 
