@@ -380,10 +380,10 @@ class LogOracle(ChangingOracle):
             for ref in (*self.readers, *record.sources)
             if self.owner_of(ref) == provider and self.owner.get(ref[0]) == partition
         }
+        known = [self.readers[ref][record.reader] for ref in here if record.reader in self.readers[ref]]
+        if any(change > record.change for _, change, _ in known):
+            return
         for ref in here:
-            known = self.readers[ref].get(record.reader)
-            if known is not None and known[1] > record.change:
-                continue
             if ref in record.sources and ref[0] in self.declared:
                 self.readers[ref][record.reader] = record.to_partition, record.change, False
             elif record.ends:
