@@ -1,23 +1,14 @@
-"""The oracle of what changes in the log: definitions, erasures, deletions and grants."""
+"""The oracle of what changes in the log: definitions, erasures, deletions, grants, and inputs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from oracle import Object, Oracle, Ref
-
-from servioticy.domain.records import (
-    DefinitionRecord,
-    DeletionRecord,
-    ErasureRecord,
-    GrantRecord,
-    RevocationRecord,
-)
-
-CONTROL = DefinitionRecord | DeletionRecord | ErasureRecord | GrantRecord | RevocationRecord
-
+from oracle import Limits, Object, Oracle, Ref, Update
 
 EXTRA = "n"
 """A stream that some versions of an object have and others lack; nobody else reads it."""
@@ -43,89 +34,143 @@ class Crash(BaseException):
     """The worker is gone."""
 
 
-class ChangingOracle(Oracle):
-    """The serial law with definitions that change, at their place among the updates."""
+@dataclass
+class Input:
+    """What an object knows of another tenant's stream that a group of it names."""
 
-    def __init__(self) -> None:
-        super().__init__([])
-        self.declared: list[Object] = []
+    is_open: bool
+    since: int = 0
+    """the change by which it is named"""
+    last: Update | None = None
+    fed_in: set[int] = field(default_factory=set)
+    """partitions in which what comes is for it"""
+    awaited: set[int] = field(default_factory=set)
+    """partitions that still send on what came there before it moved"""
+    told: dict[int, int] = field(default_factory=dict)
+    """from each partition of the provider: where the last begin or end was said"""
+
+
+def outside(ref: Ref, reader: str) -> Ref:
+    """Return a stream of another tenant as this object knows it."""
+    return (*ref[:2], reader)
+
+
+class ChangingOracle(Oracle):
+    """The serial law with definitions that change, at their place among the updates.
+
+    It knows the objects of all tenants, each of which wakes its own tenant's.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        super().__init__([], limits)
+        self.declared: dict[str, Shown] = {}
+        self.sequences: dict[str, int] = {}
         self.given: dict[str, Given] = {}
         self.version: dict[str, int] = {}
         self.made_by: dict[tuple[Ref, int], int] = {}
-        self.dead = 0
-        self.emitted_for_good: set[tuple[Ref, int, int]] = set()
-
-    def take(self, origin: Ref, timestamp: int, value: int) -> None:
-        if any(origin[1] in self._names(each) for each in self.objects if each.id == origin[0]):
-            super().take(origin, timestamp, value)
-        else:
-            self.dead += 1
+        self.inputs: dict[tuple[str, Ref], Input] = {}
 
     def _copy(self) -> ChangingOracle:
         other = super()._copy()
         other.made_by = dict(self.made_by)
+        other.inputs = {key: copy(each) for key, each in self.inputs.items()}
         return other
 
-    def define(self, thing: Object, version: int) -> None:
-        before = self._reading()
-        places = [n for n, each in enumerate(self.declared) if each.id == thing.id]
-        if places:
-            self.declared[places[0]] = thing
+    # Whom an update wakes.
+
+    def _subscribers(self, source: Ref):
+        """Of its tenant; an input from outside wakes composites of the one that knows it."""
+        for found in super()._subscribers(source):
+            if len(source) == 3 or found[0].tenant == self.declared[source[0]].tenant:
+                yield found
+
+    def _arrive(self, source: Ref, update: Update) -> None:
+        if len(source) == 2:
+            super()._arrive(source, update)
         else:
-            self.declared.append(thing)
+            self._know(source, update)
+
+    def _know(self, ref: Ref, update: Update) -> None:
+        super()._know(ref, update)
+        if len(ref) == 3:
+            self.inputs[ref[2], ref[:2]].last = self.last[ref]
+
+    def _store(self, ref: Ref, update: Update) -> None:
+        super()._store(ref, update)
+        self.made_by[ref, update[0]] = self.version[ref[0]]
+
+    # What changes it.
+
+    def define(
+        self, thing: Shown, version: int, snapshot: dict[Ref, Input], change: int
+    ) -> None:
+        """`snapshot`: what is known at first of inputs that it has not named, or kept, before."""
+        before = self.declared.get(thing.id)
+        named = self._named_outside(thing)
+        kept_before = kept(before) if before else set()
+        self.declared[thing.id] = thing
         self.version[thing.id] = version
-        self._changed(before, thing.id)
+        for reader, ref in [key for key in self.inputs if key[0] == thing.id]:
+            if ref not in named:
+                del self.inputs[reader, ref]
+        for ref in named:
+            known = self.inputs.get((thing.id, ref))
+            if known is None:
+                self.inputs[thing.id, ref] = replace(snapshot[ref], since=change)
+            elif ref in kept(thing) - kept_before:
+                known.last = snapshot[ref].last if known.is_open else None
+        self.rewire()
 
-    def grant(self, given: Given) -> None:
-        self.given[given.id] = given
-        self._changed({}, given.owner)
+    def _named_outside(self, thing: Shown) -> list[Ref]:
+        named = [ref for refs in thing.groups.values() for ref in refs]
+        return [ref for ref in dict.fromkeys(named) if self.owner_of(ref) not in (None, thing.tenant)]
 
-    def revoke(self, id_: str) -> None:
-        before = self._reading()
-        given = self.given.pop(id_)
-        self._changed(before, given.owner)
+    def owner_of(self, _ref: Ref) -> int | None:
+        """Whose the stream is, whether its object is in force or not; None: nobody knows it."""
+        raise NotImplementedError
 
-    def _changed(self, before: dict[Ref, set[Ref]], id_: str) -> None:
-        """Leave out of groups what may not be read; whoever reads less of this is told."""
-        after = self._reading()
-        alike = {each.id: each for each in self.objects if each.id != id_}
-        for owner in self.declared:
-            for each in owner.composites if owner.id in alike else ():
-                reader = (owner.id, each.name)
-                lost = before.get(reader, set()) - after[reader]
-                if any(ref[0] == id_ for ref in lost):
-                    self.verdicts[reader, "revoked"] += 1
+    def rewire(self) -> None:
+        """Leave out of groups what may not be read; call the rest of others as it is known."""
+        ordered = sorted(self.declared.values(), key=lambda each: self.sequences[each.id])
         self.objects = [
             replace(
                 each,
                 groups={
-                    name: tuple(ref for ref in refs if self._may(each.tenant, ref))
+                    name: tuple(n for ref in refs if (n := self._called(each, ref)) is not None)
                     for name, refs in each.groups.items()
                 },
             )
-            for each in self.declared
+            for each in ordered
         ]
+        self.last = {ref: update for ref, update in self.last.items() if len(ref) == 2}
+        for (reader, ref), known in self.inputs.items():
+            if known.is_open and known.last is not None:
+                self.last[outside(ref, reader)] = known.last
 
-    def _reading(self) -> dict[Ref, set[Ref]]:
-        """What each composite may read of others' objects, by its groups."""
-        return {
-            (owner.id, each.name): {
-                ref
-                for name in each.reads
-                for ref in owner.groups.get(name, ())
-                if self._may(owner.tenant, ref)
-            }
-            for owner in self.declared
-            for each in owner.composites
-        }
+    def _called(self, reader: Shown, ref: Ref) -> Ref | None:
+        known = self.inputs.get((reader.id, ref))
+        if known is None:
+            return ref
+        return outside(ref, reader.id) if known.is_open else None
 
-    def _may(self, tenant: int, ref: Ref) -> bool:
-        found = [each for each in self.declared if each.id == ref[0]]
-        if not found:
-            return True
-        return (
-            found[0].tenant == tenant
-            or getattr(found[0], "public", False)
+    def close(self, reader: str, refs: Iterable[Ref]) -> None:
+        """Its composites may not read these any more, and are told, each once."""
+        lost = {ref for ref in refs if self.inputs[reader, ref].is_open}
+        for ref in refs:
+            known = self.inputs[reader, ref]
+            known.is_open, known.last = False, None
+        thing = self.declared[reader]
+        for each in thing.composites:
+            if any(lost & set(thing.groups.get(name, ())) for name in each.reads):
+                self.verdicts[(reader, each.name), "revoked"] += 1
+        self.rewire()
+
+    def may(self, tenant: int, ref: Ref) -> bool:
+        """Whether composites of the tenant may read it."""
+        found = self.declared.get(ref[0])
+        return found is not None and (
+            found.tenant == tenant
+            or found.public
             or any(
                 each.owner == ref[0]
                 and each.stream in (None, ref[1])
@@ -136,30 +181,27 @@ class ChangingOracle(Oracle):
 
     def erase(self, ref: Ref) -> None:
         self.last.pop(ref, None)
+        self.uses.pop(ref, None)
         for key in [each for each in self.stored if each[0] == ref]:
-            self.emitted_for_good.add((ref, key[1], self.stored.pop(key)))
-            del self.made_by[key]
+            del self.stored[key], self.made_by[key]
 
     def delete(self, id_: str) -> None:
-        """Composites of others that could read it are told; of its own tenant's none is."""
-        before = self._reading()
-        (gone,) = [each for each in self.declared if each.id == id_]
-        for owner in self.declared:
-            for each in owner.composites if owner.tenant != gone.tenant else ():
-                reader = (owner.id, each.name)
-                if any(ref[0] == id_ for ref in before[reader]):
-                    self.verdicts[reader, "revoked"] += 1
-        self.declared = [each for each in self.declared if each.id != id_]
+        del self.declared[id_]
         self.given = {each.id: each for each in self.given.values() if each.owner != id_}
-        self._changed({}, id_)
+        self.inputs = {key: each for key, each in self.inputs.items() if key[0] != id_}
         for ref in {ref for ref, _ in self.stored if ref[0] == id_}:
             self.erase(ref)
         self.verdicts = Counter({k: n for k, n in self.verdicts.items() if k[0][0] != id_})
+        self.rewire()
 
-    def _store(self, ref: Ref, update: tuple[int, int]) -> None:
-        super()._store(ref, update)
-        self.made_by[ref, update[0]] = self.version[ref[0]]
 
-    @staticmethod
-    def _names(owner: Object) -> list[str]:
-        return Oracle._names(owner)
+def kept(thing: Shown) -> set[Ref]:
+    """What some composite of it reads while something else has triggered it."""
+    found: set[Ref] = set()
+    for each in thing.composites:
+        read = [n for n in each.reads if thing.members(n) != ((thing.id, each.name),)]
+        if len(read) > 1:
+            found |= {ref for name in read for ref in thing.groups.get(name, ())}
+    return found
+
+

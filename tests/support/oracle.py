@@ -1,29 +1,42 @@
 """The serial law, written once more and as plainly as possible: the oracle of the engine.
 
-It takes the log one update at a time and runs its whole tree breadth first, in order of
-subscription, from the paper's sections 3.3 to 3.5. It shares no code with the engine. Values are
-integers and code is a Python function.
+It takes the log one record at a time and runs its whole tree breadth first, in order of
+subscription, from the paper's sections 3.3 to 3.5. A tree is of one tenant. It shares no code with
+the engine. Values are integers and code is a Python function.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+from typing import NamedTuple
 
-Ref = tuple[str, str]
+Ref = tuple  # (Service Object, stream), of an input from outside with the component that reads it
 Update = tuple[int, int]  # timestamp, value
+Path = tuple[int, ...]
+
+MOST_BORDERS = 8
+
+
+class Root(NamedTuple):
+    """What comes into a tree: an update, or several that crossed a border together."""
+
+    source: Ref
+    update: Update
+    path: Path = ()
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How far one update may go; a tenant that only subscribes may go a part as far."""
+    """How far one tree may go."""
 
     hops: int = 10**9
     computations: int = 10**9
     tree_bytes: int = 10**9
-    foreign: float = 1.0
 
 
 class ScriptError(Exception):
@@ -56,6 +69,14 @@ class Object:
         return self.groups.get(name, ((self.id, name),))
 
 
+class _Step(NamedTuple):
+    """An update that comes from outside, or wakes a composite: its object, it, the name it reads."""
+
+    source: Ref
+    update: Update
+    reader: tuple[Object, Composite, str] | None
+
+
 def written(update: Update) -> str:
     """An output as the platform writes it."""
     timestamp, value = update
@@ -65,15 +86,8 @@ def written(update: Update) -> str:
 class Oracle:
     """What is stored, which update is each stream's last, and how computations ended."""
 
-    def __init__(
-        self,
-        objects: list[Object],
-        limits: Limits | None = None,
-        refused: frozenset[int] = frozenset(),
-    ) -> None:
-        """`refused` are tenants that others' updates do not wake."""
+    def __init__(self, objects: list[Object], limits: Limits | None = None) -> None:
         self.objects = objects
-        self.refused = refused
         self.limits = limits or Limits()
         self.stored: dict[tuple[Ref, int], int] = {}
         self.order: list[tuple[Ref, int, int]] = []
@@ -84,15 +98,19 @@ class Oracle:
         self.not_newer_than: dict[Ref, int] = {}
 
     def take(self, origin: Ref, timestamp: int, value: int) -> None:
-        """Run the update's tree; where composites settle, find out which path comes last.
+        """Run the update's tree."""
+        self.grow([Root(origin, (timestamp, value))])
+
+    def grow(self, roots: list[Root]) -> None:
+        """Run the tree; where composites settle, find out which path comes last.
 
         Which arrivals there are depends on what computes, so try until nothing changes.
         """
-        superseded: frozenset[tuple[int, ...]] = frozenset()
+        superseded: frozenset[tuple[Path, Ref]] = frozenset()
         while True:
             trial = self._copy()
-            arrived = trial._run(origin, (timestamp, value), superseded)
-            earlier = frozenset(path for paths in arrived.values() for path in paths[:-1])
+            arrived = trial._run(roots, superseded)
+            earlier = frozenset(each for ways in arrived.values() for each in ways[:-1])
             if earlier == superseded:
                 self.__dict__.update(trial.__dict__)
                 return
@@ -108,45 +126,58 @@ class Oracle:
         return other
 
     def _run(
-        self, origin: Ref, update: Update, superseded: frozenset[tuple[int, ...]]
-    ) -> dict[Ref, list[tuple[int, ...]]]:
-        """The paths by which the tree arrived at each composite that settles, in order."""
-        arrived: dict[Ref, list[tuple[int, ...]]] = {}
-        self._store(origin, update)
-        queue: deque[tuple[Ref, Update, tuple[int, ...]]] = deque([(origin, update, ())])
-        whose = next(each.tenant for each in self.objects if each.id == origin[0])
-        computations: Counter[int] = Counter()
-        size: Counter[int] = Counter()
-        while queue:
-            source, update, path = queue.popleft()
-            for index, (owner, composite, name) in enumerate(self._subscribers(source)):
-                ref, here = (owner.id, composite.name), (*path, index)
-                if owner.tenant in self.refused - {whose}:
-                    self._end(ref, "over-share", source, update)
-                    continue
-                if len(here) > self.limits.hops:
-                    self._end(ref, "hop-limit", source, update)
-                    continue
-                tenant = owner.tenant
-                part = 1.0 if tenant == whose else self.limits.foreign
-                computations[tenant] += 1
-                if computations[tenant] > max(1, int(self.limits.computations * part)):
-                    self._end(ref, "computation-limit", source, update)
-                    continue
-                if composite.settles and not self._is_in_a_cycle(ref):
-                    arrived.setdefault(ref, []).append(here)
-                if here in superseded:
-                    self._end(ref, "superseded", source, update)
-                    continue
-                if size[tenant] > max(1, int(self.limits.tree_bytes * part)):
-                    self._end(ref, "size-limit", source, update)
-                    continue
-                output = self._compute(owner, composite, name, source, update)
-                if output is not None:
-                    size[tenant] += len(written(output))
-                    self._store(ref, output)
-                    queue.append((ref, output, here))
+        self, roots: Iterable[Root], superseded: frozenset[tuple[Path, Ref]]
+    ) -> dict[Ref, list[tuple[Path, Ref]]]:
+        """How the tree arrived at each composite that settles, in order: path and trigger.
+
+        Everything has its place: an update is known to what comes behind it.
+        """
+        arrived: dict[Ref, list[tuple[Path, Ref]]] = {}
+        waiting: list[tuple[int, Path, int, _Step]] = []
+        numbers = count()
+
+        def enter(path: Path, step: _Step) -> None:
+            heappush(waiting, (len(path), path, next(numbers), step))
+
+        def wake(source: Ref, update: Update, path: Path) -> None:
+            for index, reader in enumerate(self._subscribers(source)):
+                enter((*path, index), _Step(source, update, reader))
+
+        for source, update, path in roots:
+            enter(path, _Step(source, update, None))
+        computations = size = 0
+        while waiting:
+            _depth, path, _number, (source, update, reader) = heappop(waiting)
+            if reader is None:
+                self._arrive(source, update)
+                wake(source, update, path)
+                continue
+            owner, composite, name = reader
+            ref = (owner.id, composite.name)
+            if self._is_too_far(path):
+                self._end(ref, "hop-limit", source, update)
+                continue
+            computations += 1
+            if computations > self.limits.computations:
+                self._end(ref, "computation-limit", source, update)
+                continue
+            if composite.settles and not self._is_in_a_cycle(ref):
+                arrived.setdefault(ref, []).append((path, source))
+            if (path, source) in superseded:
+                self._end(ref, "superseded", source, update)
+                continue
+            if size > self.limits.tree_bytes:
+                self._end(ref, "size-limit", source, update)
+                continue
+            output = self._compute(owner, composite, name, source, update)
+            if output is not None:
+                size += len(written(output))
+                self._store(ref, output)
+                wake(ref, output, path)
         return arrived
+
+    def _is_too_far(self, path: Path) -> bool:
+        return len(path) > self.limits.hops or sum(n < 0 for n in path) > MOST_BORDERS
 
     def _is_in_a_cycle(self, ref: Ref) -> bool:
         """Whether updates of the stream lead back to it: then no path is the last."""
@@ -186,7 +217,7 @@ class Oracle:
         if composite.skips and None in others:
             self._end(ref, "missing", source, update, inputs)
             return None
-        bound = uses.get(source) if composite.by_input else previous and previous[0]
+        bound = uses.get(source[:2]) if composite.by_input else previous and previous[0]
         if bound is not None and update[0] <= bound:
             self.not_newer_than[ref] = bound
             self._end(ref, "stale", source, update)
@@ -201,9 +232,9 @@ class Oracle:
             return None
         self._end(ref, "emitted", source, update, inputs)
         used = [each for each in others if each is not None]
-        for member, (at, _value) in used:
+        for member, (at, _value) in used if composite.by_input else ():
             self.uses.setdefault(ref, {})
-            self.uses[ref][member] = max(at, self.uses[ref].get(member, at))
+            self.uses[ref][member[:2]] = max(at, self.uses[ref].get(member[:2], at))
         time = update[0]
         if composite.by_input and previous is not None:
             time = max(time, previous[0] + 1)
@@ -220,7 +251,7 @@ class Oracle:
     ) -> None:
         self.verdicts[ref, kind] += 1
         times = {name: each and each[1][0] for name, each in (inputs or {}).items()}
-        self.last_verdicts[ref, kind] = (source, update[0], times)
+        self.last_verdicts[ref, kind] = (source[:2], update[0], times)
 
     def _value(self, members: tuple[Ref, ...]) -> tuple[Ref, Update] | None:
         best = None
@@ -230,8 +261,15 @@ class Oracle:
                 best = (each, update)
         return best
 
+    def _arrive(self, source: Ref, update: Update) -> None:
+        """Note what comes into a tree from outside."""
+        self._store(source, update)
+
     def _store(self, ref: Ref, update: Update) -> None:
         self.stored[ref, update[0]] = update[1]
         self.order.append((ref, *update))
+        self._know(ref, update)
+
+    def _know(self, ref: Ref, update: Update) -> None:
         if ref not in self.last or update[0] >= self.last[ref][0]:
             self.last[ref] = update

@@ -186,7 +186,7 @@ def run_engine(platform, history, cuts, evaluators, limits=NO_LIMITS, known_as=l
 
 def bounds(limits: Limits) -> OracleLimits:
     """The limits in the oracle's own words."""
-    return OracleLimits(limits.hops, limits.computations, limits.tree_bytes, limits.foreign)
+    return OracleLimits(limits.hops, limits.computations, limits.tree_bytes)
 
 
 def assert_equal_to_oracle(objects, codes, history, cuts, evaluators, limits=NO_LIMITS, **named):
