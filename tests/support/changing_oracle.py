@@ -101,9 +101,7 @@ class ChangingOracle(Oracle):
 
     # What changes it.
 
-    def define(
-        self, thing: Shown, version: int, snapshot: dict[Ref, Input], change: int
-    ) -> None:
+    def define(self, thing: Shown, version: int, snapshot: dict[Ref, Input], change: int) -> None:
         """`snapshot`: what is known at first of inputs that it has not named, or kept, before."""
         before = self.declared.get(thing.id)
         named = self._named_outside(thing)
@@ -123,7 +121,9 @@ class ChangingOracle(Oracle):
 
     def _named_outside(self, thing: Shown) -> list[Ref]:
         named = [ref for refs in thing.groups.values() for ref in refs]
-        return [ref for ref in dict.fromkeys(named) if self.owner_of(ref) not in (None, thing.tenant)]
+        return [
+            ref for ref in dict.fromkeys(named) if self.owner_of(ref) not in (None, thing.tenant)
+        ]
 
     def owner_of(self, _ref: Ref) -> int | None:
         """Whose the stream is, whether its object is in force or not; None: nobody knows it."""
@@ -203,5 +203,3 @@ def kept(thing: Shown) -> set[Ref]:
         if len(read) > 1:
             found |= {ref for name in read for ref in thing.groups.get(name, ())}
     return found
-
-

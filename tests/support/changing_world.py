@@ -30,10 +30,10 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
+from servioticy.changes import NotGranted
 from servioticy.domain.access import granted_of
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import Grant, ServiceObjectKey, StreamKey, StreamRef
-from servioticy.changes import NotGranted
 from servioticy.domain.records import (
     AcquireRecord,
     BeginRecord,
@@ -177,7 +177,9 @@ class World:
         """Whether the API, or the partition of the stream, says so just now."""
         owner = ref.service_object
         nodes = self.platform.graph.nodes([owner])
-        found = next(iter(self.platform.partition_store(argument_names).service_objects([owner])), None)
+        found = next(
+            iter(self.platform.partition_store(argument_names).service_objects([owner])), None
+        )
         return (owner in nodes and nodes[owner].granted.may_derive(tenant, ref.stream)) or (
             found is not None and granted_of(found).may_derive(tenant, ref.stream)
         )
@@ -296,7 +298,11 @@ class World:
                 Faulty(self.platform.partition_store(argument_names), self),
                 lambda number=number: FaultyOutput(self.platform.output(number), self),
                 Engine(
-                    self.evaluators or {"javascript": PythonEvaluator(self._compute)}, 1000, 1000, self.limits, sleep=lambda _seconds: self.step()
+                    self.evaluators or {"javascript": PythonEvaluator(self._compute)},
+                    1000,
+                    1000,
+                    self.limits,
+                    sleep=lambda _seconds: self.step(),
                 ),
                 self.fairness,
             )
@@ -351,7 +357,9 @@ class World:
     def _is_done(self) -> bool:
         state = self.platform.state
         rows = [state.progress[each] for each in range(self.partitions)]
-        waiting = [e for key, e in state.put_off.items() if key not in state.taken_up and not e.held]
+        waiting = [
+            e for key, e in state.put_off.items() if key not in state.taken_up and not e.held
+        ]
         ends = [(each.next_offset, each.emitted_offset) for each in rows]
         return ends == [(end, end) for end in self.lengths()] and not waiting
 
@@ -426,7 +434,7 @@ def assert_lawful(world: World) -> LogOracle:
 
     Every partition has worked on all of its log.
     """
-    if not os.environ.get('LEAKS'):
+    if not os.environ.get("LEAKS"):
         assert not world.leaks
     oracle = oracle_of(world)
     assert_equal_for_readers(world, oracle)

@@ -90,7 +90,8 @@ def assert_at_rest(oracle: LogOracle) -> None:
     for (reader, ref), known in oracle.inputs.items():
         if not os.environ.get("LEAKS"):
             assert known.is_open == oracle.may(oracle.declared[reader].tenant, ref), (reader, ref)
-        if known.is_open != oracle.may(oracle.declared[reader].tenant, ref): continue
+        if known.is_open != oracle.may(oracle.declared[reader].tenant, ref):
+            continue
         assert not known.awaited, (reader, ref)
         if known.is_open:
             assert known.fed_in == {oracle.owner[reader]}, (reader, ref)
@@ -100,4 +101,3 @@ def assert_at_rest(oracle: LogOracle) -> None:
 
 def _is_kept(oracle: LogOracle, reader: str, ref: Ref) -> bool:
     return ref in kept(oracle.declared[reader])
-

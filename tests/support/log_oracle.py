@@ -298,9 +298,7 @@ class LogOracle(ChangingOracle):
         elif (reader, ref, *record.source[:2]) not in self.moved:
             known.awaited.add(record.moved_from)
 
-    def _end_of(
-        self, record: EndRecord, reader: str, refs: Sequence[Ref], partition: int
-    ) -> None:
+    def _end_of(self, record: EndRecord, reader: str, refs: Sequence[Ref], partition: int) -> None:
         """They may not be read any more."""
         if record.forwarded is None:
             for ref in refs:
@@ -340,7 +338,9 @@ class LogOracle(ChangingOracle):
                 if id_ not in self.ended and self._is_later((id_, "definition"), change):
                     self.owner.setdefault(id_, partition)
                     thing = self.world.versions[id_][version - 1]
-                    self.define(thing, version, self.world.snapshots.get((id_, change), {}), change)
+                    self.define(
+                        thing, version, self.world.snapshots.get((id_, change), {}), change
+                    )
             case DeletionRecord(id_):
                 if id_ in self.declared:
                     self.ended.add(id_)
@@ -380,7 +380,9 @@ class LogOracle(ChangingOracle):
             for ref in (*self.readers, *record.sources)
             if self.owner_of(ref) == provider and self.owner.get(ref[0]) == partition
         }
-        known = [self.readers[ref][record.reader] for ref in here if record.reader in self.readers[ref]]
+        known = [
+            self.readers[ref][record.reader] for ref in here if record.reader in self.readers[ref]
+        ]
         if any(change > record.change for _, change, _ in known):
             return
         for ref in here:

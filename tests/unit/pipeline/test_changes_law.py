@@ -10,7 +10,7 @@ from changing_oracle import EXTRA, Given, Shown
 from changing_world import STREAMS, World, an_object, assert_lawful
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from oracle import Composite, Ref
+from oracle import Composite
 from serial_order import SIMPLE, javascript, python
 
 from pipeline.limits import Limits
@@ -145,9 +145,7 @@ def play_grants(draw: Any, world: World) -> None:
 @pytest.mark.parametrize("partitions", [1, 3])
 @pytest.mark.parametrize("tenants", [1, 3])
 @pytest.mark.parametrize("cycles", [False, True], ids=["trees", "cycles"])
-def test_changes_equal_the_serial_order(
-    data, partitions: int, tenants: int, cycles: bool
-) -> None:
+def test_changes_equal_the_serial_order(data, partitions: int, tenants: int, cycles: bool) -> None:
     """Definitions, erasures and deletions switch at their place, for every later update."""
     world = World(partitions, None, data.draw(faults()), LIMITS)
     play(data.draw, world, tenants, cycles)

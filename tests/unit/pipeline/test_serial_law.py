@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from unittest import mock
 
 from hypothesis import given
@@ -75,13 +74,14 @@ def test_limits_cut_a_tree_where_the_serial_order_does(
 
 
 @LAW
-@given(data=st.data(), bytes_=st.integers(1, 400), foreign=st.sampled_from([0.0, 0.3, 1.0]))
-def test_limits_hold_for_each_tenant_of_a_tree(data, bytes_, foreign, evaluators) -> None:
-    """What subscribers from outside compute must not count against the owner of the update."""
+@given(data=st.data(), bytes_=st.integers(1, 400))
+def test_what_a_tree_makes_is_bounded_where_the_serial_order_bounds_it(
+    data, bytes_, evaluators
+) -> None:
+    """Bytes, hops and computations together."""
     objects, codes = data.draw(graphs(cycles=True))
-    objects = [replace(each, tenant=data.draw(st.integers(0, 2))) for each in objects]
     history = data.draw(histories(objects))
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
-    limits = Limits(8, data.draw(st.integers(1, 12)), bytes_, foreign=foreign)
+    limits = Limits(8, data.draw(st.integers(1, 12)), bytes_)
 
     assert_equal_to_oracle(objects, codes, history, cuts, evaluators, limits)
