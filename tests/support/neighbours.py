@@ -44,6 +44,8 @@ class Neighbours:
         self.batches: list[Batch] = []
         self.dies_at: dict[int, str] = {}
         """The number of a transaction, and whether it is stored."""
+        self.ends: dict[int, int] = {}
+        """How far a partition may read its log; others read all."""
         self._numbers = 0
         self._busy: set[int] = set()
         self.start()
@@ -145,11 +147,11 @@ class Neighbours:
 
     # What the pipeline does.
 
-    def take(self, number: int, end: int | None = None) -> None:
+    def take(self, number: int) -> None:
         """Let one task take what is new in its log."""
         self._busy.add(number)
         try:
-            log = list(self.state.log[number])[:end]
+            log = list(self.state.log[number])[: self.ends.get(number)]
             progress = self.state.progress.get(number)
             first = progress.next_offset if progress else 0
             self.tasks[number].take([Row(at, log[at]) for at in range(first, len(log))])
