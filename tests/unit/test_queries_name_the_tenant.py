@@ -51,8 +51,8 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "stream_graph.readers_of": ({"streams", "graph_edges"}, GRAPH),
     "stream_graph.grants": ({"grants"}, GRAPH),
     "stream_graph.related": ({"service_objects"}, GRAPH),
-    "change_store.outside_edges": ({"streams", "service_objects"}, GRAPH),
-    "change_store.still_moving": ({"streams", "service_objects"}, GRAPH),
+    "readings.outside_edges": ({"streams", "service_objects"}, GRAPH),
+    "readings.still_moving": ({"streams", "service_objects"}, GRAPH),
     "change_store.load": ({"service_objects"}, CHANGES),
     "change_store.route": ({"service_objects"}, CHANGES),
     # The edges are the tenant's; the streams they lead to may be public ones of others.
