@@ -72,24 +72,14 @@ SELECT component, id, tenant_id, owner_partition, active_version,
  ORDER BY component, sequence;
 
 -- service_objects --
--- The documents in force of these Service Objects, the grants by which others read them, what
--- they read of others, and where others read them.
+-- The documents in force of these Service Objects, and the grants by which others read them.
 SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
        definitions.document::text,
        (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))
           FROM grants
          WHERE grants.service_object = service_objects.id
            AND grants.tenant_id = service_objects.tenant_id
-           AND active),
-       (SELECT json_agg(json_build_array(source, stream, provider_id, is_open))
-          FROM inputs_from_outside
-         WHERE reader = service_objects.id
-           AND inputs_from_outside.tenant_id = service_objects.tenant_id),
-       (SELECT json_agg(json_build_array(stream, log_partition) ORDER BY stream, log_partition)
-          FROM (SELECT DISTINCT stream, log_partition
-                  FROM outside_readers
-                 WHERE source = service_objects.id
-                   AND is_open) AS read_in)
+           AND active)
   FROM service_objects
   JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
  WHERE service_objects.id = ANY(%(ids)s)
