@@ -102,7 +102,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "purge.purge_subscriptions_to": ({"subscriptions"}, PIPELINE),
     "purge.purge_subscriptions_of": ({"subscriptions"}, PIPELINE),
     "purge.purge_edges_from": ({"graph_edges"}, PIPELINE),
-    "partition.not_acknowledged": ({"updates", "superseded", "put_off"}, PIPELINE),
+    "partition.not_acknowledged": ({"updates", "superseded"}, PIPELINE),
     "partition.take_up": ({"put_off"}, PIPELINE),
     "partition.forget_emitted_late": ({"put_off"}, PIPELINE),
     "partition.waiting": ({"put_off"}, PIPELINE),

@@ -248,8 +248,9 @@ SELECT %(partition)s, f.from_partition, f.next_offset
 
 -- not_acknowledged --
 -- What was stored but perhaps not emitted, in the order it was made; with it what a later
--- update of the same stream and timestamp has displaced. Where a record grows a tree for each of
--- several tenants, all that a tree makes is its tenant's.
+-- update of the same stream and timestamp has displaced. Where a record grows trees for several
+-- tenants, all that a tree makes is its tenant's; what another tree of the tenant makes has
+-- positions below zero.
 SELECT service_object, name, made.tenant_id, made.version, "timestamp",
        document::text
   FROM (SELECT stream_id, tenant_id, version, "timestamp", document,
@@ -267,9 +268,11 @@ SELECT service_object, name, made.tenant_id, made.version, "timestamp",
            AND EXISTS (SELECT FROM put_off AS p
                         WHERE p.log_partition = %(partition)s
                           AND p.log_offset = made.log_offset
-                          AND p.tree IN (0, made.tenant_id)
-                          AND p.taken_up))
- ORDER BY log_offset, made.tenant_id, log_position;
+                          AND p.taken_up
+                          AND (p.tree = 0
+                               OR p.tenant_id = made.tenant_id
+                                  AND (p.tree = p.tenant_id) = (made.log_position >= 0))))
+ ORDER BY log_offset, log_position < 0, made.tenant_id, abs(log_position);
 
 -- put_off --
 -- Records that their partition computes later than at their place in the log.
