@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+from falling_postgres import Postgres
 from memory import MemoryPlatform
 from new_service_objects import new_service_object
 from oracle import Composite, Object
-from python_evaluator import PythonEvaluator
+from python_evaluator import Compute, PythonEvaluator
 from serial_order import Generous, document
 
 from pipeline.engine import Engine
@@ -32,11 +33,19 @@ class Crash(BaseException):
 
 
 class Neighbours:
-    """A platform on its twins; all composites have the timestamps of their triggers as values."""
+    """A platform on its twins; composites have the timestamps of their triggers as values."""
 
-    def __init__(self, partitions: int = 2, most: int = 1000, limits: Any = NO_LIMITS) -> None:
-        """`most` updates are computed in a batch."""
+    def __init__(
+        self,
+        partitions: int = 2,
+        most: int = 1000,
+        limits: Any = NO_LIMITS,
+        compute: Compute = lambda trigger, _values: trigger.timestamp,
+    ) -> None:
+        """`most` updates are computed in a batch; values may be others."""
         self.platform = MemoryPlatform(partitions)
+        self.postgres = Postgres(self.platform)
+        self.compute = compute
         self.state = self.platform.state
         self.most, self.limits = most, limits
         self.shares: Any = Generous(1.0)
@@ -57,7 +66,7 @@ class Neighbours:
         self.tasks = [self._task(number) for number in range(len(self.state.log))]
 
     def _task(self, number: int) -> Task:
-        store = self.platform.partition_store(argument_names)
+        store = self.postgres.store(self.platform.partition_store(argument_names))
         inner = store.store
 
         def stored(batch: Batch) -> Mapping[int, int]:
@@ -72,9 +81,8 @@ class Neighbours:
             return replaced
 
         store.store = stored  # type: ignore[method-assign]
-        evaluator = PythonEvaluator(lambda trigger, _values: trigger.timestamp)
         engine = Engine(
-            {"javascript": evaluator},
+            {"javascript": PythonEvaluator(self.compute)},
             self.most,
             10**6,
             self.limits,
@@ -182,6 +190,11 @@ class Neighbours:
         waits = {key for key, each in self.state.put_off.items() if not each.held}
         waiting = any(at == number for at, _key in waits - self.state.taken_up)
         return waiting or (progress.next_offset if progress else 0) < len(self.state.log[number])
+
+    def fall(self, forgotten: int) -> None:
+        """Postgres forgets its last transactions; what was sent by then stays sent."""
+        self.postgres.fall(forgotten)
+        self.start()
 
     @contextmanager
     def dying(self, number: int, death: str) -> Iterator[None]:

@@ -269,6 +269,8 @@ def test_readers_are_told_of_an_erasure_and_of_a_deletion(world: World) -> None:
     ((_at, record),) = told(batch)
     assert isinstance(record, BeginRecord)
     assert [(each.ref, each.timestamp) for each in record.streams] == [(D, None)]
+    world.send(8)
+    assert kinds(world.apply(ErasureRecord("x", "d", 9))) == [], "it comes again"
 
     batch = world.apply(DeletionRecord("x"))
     assert kinds(batch) == [((1,), "EndRecord")]
