@@ -184,8 +184,9 @@ class Activate(NamedTuple):
     """A version is in force from here on, if the change is a later one.
 
     Of what its groups name, streams of other tenants are inputs from outside: those that it had
-    not named before are so from here on, each open, with the stream's last update as it is
-    stored just now where it is `kept`; those that it does not name any more are forgotten.
+    not named before are so from here on, each open if it may be read just now, with the stream's
+    last update as it is stored just now where it is `kept`; those that it does not name any more
+    are forgotten.
     """
 
     service_object: str

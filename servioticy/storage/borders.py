@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.model import InputFromOutside, LastUpdate, StreamRef
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
@@ -170,6 +172,25 @@ def end(database: Database, effect: EndInputs, partition: int) -> None:
     else:
         database.rows(_SQL["end_moved" if effect.moved else "end_inputs"], values)
     _forget_marks(database, effect.streams, partition)
+
+
+def inputs(
+    database: Database, ids: Sequence[str]
+) -> Mapping[str, dict[StreamRef, InputFromOutside]]:
+    """Return what these Service Objects read of others, of those that do."""
+    found: dict[str, dict[StreamRef, InputFromOutside]] = {}
+    for reader, source, stream, *known in database.rows(_SQL["inputs"], {"ids": list(ids)}):
+        found.setdefault(reader, {})[StreamRef(source, stream)] = InputFromOutside(*known)
+    return found
+
+
+def read_in(database: Database, ids: Sequence[str]) -> Mapping[str, dict[str, tuple[int, ...]]]:
+    """Return in which partitions others may read streams of these, of those where they do."""
+    found: dict[str, dict[str, tuple[int, ...]]] = {}
+    rows = database.rows(_SQL["read_in"], {"ids": list(ids)})
+    for (source, stream), places in groupby(rows, key=itemgetter(0, 1)):
+        found.setdefault(source, {})[stream] = tuple(place for _, _, place in places)
+    return found
 
 
 def channels(

@@ -18,7 +18,6 @@ from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
 from servioticy.domain.model import (
     Grant,
-    InputFromOutside,
     LastUpdate,
     ServiceObject,
     StreamRef,
@@ -136,10 +135,16 @@ class PostgresPartitionStore:
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for."""
         rows = self._database.rows(self._sql["service_objects"], {"ids": list(ids)})
+        inputs = borders.inputs(self._database, ids) if rows else {}
+        read_in = borders.read_in(self._database, ids) if rows else {}
         some: list[ServiceObject] = []
         size = 0
         for row in rows:
-            some.append(self._service_object(*row))
+            known = self._service_object(*row)
+            own, others = inputs.get(known.id), read_in.get(known.id)
+            if own or others:
+                known = replace(known, inputs=own or {}, read_in=others or {})
+            some.append(known)
             size += len(row[4])
             if size > READ_AT_ONCE:
                 yield from self._with_numbers(some)
@@ -154,20 +159,10 @@ class PostgresPartitionStore:
         version: int,
         document: str,
         granted: Sequence[Sequence[Any]] | None,
-        named: Sequence[Sequence[Any]] | None = None,
-        read: Sequence[tuple[str, int]] | None = None,
     ) -> ServiceObject:
         definition = self._documents.understood(id_, version, document).definition
         grants = tuple(Grant(*each) for each in granted or ())
-        inputs = {
-            StreamRef(source, stream): InputFromOutside(*known)
-            for source, stream, *known in named or ()
-        }
-        read_in = {
-            stream: tuple(partition for _, partition in places)
-            for stream, places in groupby(read or (), key=itemgetter(0))
-        }
-        return ServiceObject(definition, tenant, version, sequence, {}, grants, inputs, read_in)
+        return ServiceObject(definition, tenant, version, sequence, {}, grants)
 
     def changed(self, change: Activate) -> ServiceObject | None:
         """The Service Object as this makes it; None where it has been done, or cannot be."""

@@ -11,7 +11,7 @@ from servioticy.ports.change_store import Reading
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
-_SQL = queries("change_store")
+_SQL = queries("readings")
 
 
 class Edge(NamedTuple):

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
 from sandbox import argument_names
 from servioticy.domain import log_loss
 from servioticy.domain.log_loss import Bounds, Present
+from servioticy.domain.model import StreamRef
 from servioticy.ports.change_store import NewServiceObject
-from servioticy.ports.partition_store import Activate, Batch, Erase, PutOff, StoredUpdate, TreeKey
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    BeginInputs,
+    Crossing,
+    Erase,
+    PutOff,
+    StoredUpdate,
+    TreeKey,
+)
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
@@ -166,3 +176,57 @@ def test_what_is_to_be_purged_is_no_place_in_the_log(
         pass
     assert database.rows("SELECT count(*) FROM updates") == [(0,)]
     assert waiting(store) == [b"record 5", b"record 6"]
+
+
+def test_what_crosses_borders_and_is_not_there_for_certain_is_kept(
+    database: Database, store: PostgresPartitionStore
+) -> None:
+    """And sent once more, before all that the shorter log has; then it goes."""
+    record = b'{"kind":"end","provider":1}'
+    made = [Crossing(at, tree, 0, (1,), record) for at, tree in ((2, 0), (5, 0), (6, 1), (6, 2))]
+    store.store(Batch(0, 1, 6, 3, crossings=made[:2]))
+    store.store(Batch(0, 6, 6, 3, crossings=made[2:], next_tree=3))
+
+    accept(database, 0, 4)
+
+    assert store.begin(0) == (4, 0, 4)
+    assert [each._replace(offset=0) for each in store.crossings(0)] == [
+        each._replace(offset=0) for each in made[1:]
+    ]
+    offsets = [each.offset for each in store.crossings(0)]
+    assert offsets == sorted(offsets)
+    assert max(offsets) < 0
+    assert store.taken_up(0) == [TreeKey(at) for at in sorted(set(offsets))]
+    store.store(Batch(0, 4, 5, 4))
+    assert len(store.crossings(0)) == 3
+    store.store(Batch(0, 5, 6, 5, emitted_late=store.taken_up(0)))
+    assert store.crossings(0) == []
+
+
+def test_places_in_a_shorter_log_are_no_older(
+    database: Database, store: PostgresPartitionStore, dsn: str
+) -> None:
+    """What others have taken from there, and what they were told, is not compared any more."""
+    api = Database(dsn, role=Role.API)
+    tenants = PostgresTenants(api)
+    other = tenants.tenant_of(tenants.create_tenant("other")) or 0
+    source = StreamRef("so", "a")
+    new = NewServiceObject("r", other, False, TEXT, ("a",), (("g", source),), 0)
+    PostgresChangeStore(api).create(new, 2)
+    api.close()
+    store.begin(1)
+    store.store(Batch(1, 0, 1, 0, effect=Activate("r", 1, 2, (source,))))
+
+    def begin(first: int, offset: int) -> Mapping[int, tuple[int, int]]:
+        effect = BeginInputs(other, ("r",), 1, ((source, None, None),), (0, offset))
+        store.store(Batch(1, first, first + 1, 0, effect=effect))
+        return store.channels(1, [source])[source].marks
+
+    assert begin(1, 9) == {0: (9, 0)}
+    store.store(Batch(0, 1, 12, 12))
+    log = Present("updates", "A", {0: Bounds(0, 4), 1: Bounds(0, 9)})
+    log_loss.accept(PostgresLogIdentity(database), lambda: log)
+    store.begin(1)
+    assert store.channels(1, [source])[source].marks == {}
+
+    assert begin(2, 5) == {0: (5, 0)}

@@ -6,7 +6,14 @@ import pytest
 from border_builders import A, B, Border
 from port_builders import Storage, document
 
-from servioticy.domain.model import InputFromOutside, LastUpdate, StreamRef
+from servioticy.domain.model import (
+    Grant,
+    InputFromOutside,
+    LastUpdate,
+    ServiceObjectKey,
+    StreamRef,
+)
+from servioticy.ports.change_store import NewGrant
 from servioticy.ports.partition_store import (
     Activate,
     Channel,
@@ -47,6 +54,35 @@ def test_what_groups_name_of_others_is_open_and_has_the_last_update_stored(
     assert border.last(A) == LastUpdate(5, document(5))
     assert border.last(B) is None
     assert border.fed() == []
+
+
+@pytest.mark.parametrize("given", [None, "later", "in time", "revoked"])
+def test_what_may_not_be_read_is_not_open(border: Border, given: str | None) -> None:
+    """As the API knows it at that moment; what comes later is told by the provider's log."""
+    changes = border.storage.change_store
+    border.create(border.provider, "z")
+    z = StreamRef("z", "a")
+    border.create(border.reader, "c", z)
+    border.activate("z", (), (), 0)
+    border.send(5, of="z")
+
+    def give() -> None:
+        grant = Grant("g", border.reader, "a", derived_only=True)
+        assert changes.grant(NewGrant(ServiceObjectKey(border.provider, "z"), grant, 1), 9)
+
+    if given in ("in time", "revoked"):
+        give()
+    if given == "revoked":
+        assert changes.revoke(border.provider, "g", 2)
+    border.activate("c", (z,), (z,), 0)
+    if given == "later":
+        give()
+        border.activate("c", (z,), (z,), 0)
+
+    (found,) = border.store.service_objects(["c"])
+    is_open = given == "in time"
+    assert found.inputs == {z: InputFromOutside(border.provider, is_open)}
+    assert border.last(z, "c") == (LastUpdate(5, document(5)) if is_open else None)
 
 
 def test_a_stream_without_updates_has_no_last_one(border: Border) -> None:

@@ -21,13 +21,13 @@ class World:
         self.storage = storage
         self.one, self.another, self.reader = map(storage.tenant, ("one", "another", "reader"))
         for tenant, id_ in ((self.one, "x"), (self.one, "y"), (self.another, "z")):
-            self.create(id_, tenant=tenant)
+            storage.change_store.create(a_service_object(tenant, id_, (), True), PARTITIONS)
         self._offsets = [0] * PARTITIONS
         for partition in range(PARTITIONS):
             storage.store.begin(partition)
 
-    def create(self, id_: str, *reads: StreamRef, tenant: int | None = None) -> Change:
-        new = a_service_object(tenant or self.reader, id_, tuple(("g", each) for each in reads))
+    def create(self, id_: str, *reads: StreamRef) -> Change:
+        new = a_service_object(self.reader, id_, tuple(("g", each) for each in reads))
         return self.storage.change_store.create(new, PARTITIONS)
 
     def replace(self, id_: str, *reads: StreamRef) -> Change:

@@ -69,9 +69,9 @@ class Border:
         self.activate("x", (), (), 0)
         self.activate()
 
-    def send(self, timestamp: int, stream: str = "a") -> None:
+    def send(self, timestamp: int, stream: str = "a", of: str = "x") -> None:
         """Store an update of the provider's."""
-        number = self.storage.stored_as("x", stream)
+        number = self.storage.stored_as(of, stream)
         row = StoredUpdate(
             self.provider, number, timestamp, document(timestamp), 1, self._next[0], 0
         )

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+from falling_postgres import Postgres
 from memory import MemoryPlatform
 from new_service_objects import new_service_object
 from oracle import Composite, Object
-from python_evaluator import PythonEvaluator
+from python_evaluator import Compute, PythonEvaluator
 from serial_order import Generous, document
 
 from pipeline.engine import Engine
@@ -32,11 +33,19 @@ class Crash(BaseException):
 
 
 class Neighbours:
-    """A platform on its twins; all composites have the timestamps of their triggers as values."""
+    """A platform on its twins; composites have the timestamps of their triggers as values."""
 
-    def __init__(self, partitions: int = 2, most: int = 1000, limits: Any = NO_LIMITS) -> None:
-        """`most` updates are computed in a batch."""
+    def __init__(
+        self,
+        partitions: int = 2,
+        most: int = 1000,
+        limits: Any = NO_LIMITS,
+        compute: Compute = lambda trigger, _values: trigger.timestamp,
+    ) -> None:
+        """`most` updates are computed in a batch; values may be others."""
         self.platform = MemoryPlatform(partitions)
+        self.postgres = Postgres(self.platform)
+        self.compute = compute
         self.state = self.platform.state
         self.most, self.limits = most, limits
         self.shares: Any = Generous(1.0)
@@ -44,6 +53,8 @@ class Neighbours:
         self.batches: list[Batch] = []
         self.dies_at: dict[int, str] = {}
         """The number of a transaction, and whether it is stored."""
+        self.ends: dict[int, int] = {}
+        """How far a partition may read its log; others read all."""
         self._numbers = 0
         self._busy: set[int] = set()
         self.start()
@@ -55,7 +66,7 @@ class Neighbours:
         self.tasks = [self._task(number) for number in range(len(self.state.log))]
 
     def _task(self, number: int) -> Task:
-        store = self.platform.partition_store(argument_names)
+        store = self.postgres.store(self.platform.partition_store(argument_names))
         inner = store.store
 
         def stored(batch: Batch) -> Mapping[int, int]:
@@ -70,9 +81,8 @@ class Neighbours:
             return replaced
 
         store.store = stored  # type: ignore[method-assign]
-        evaluator = PythonEvaluator(lambda trigger, _values: trigger.timestamp)
         engine = Engine(
-            {"javascript": evaluator},
+            {"javascript": PythonEvaluator(self.compute)},
             self.most,
             10**6,
             self.limits,
@@ -145,11 +155,11 @@ class Neighbours:
 
     # What the pipeline does.
 
-    def take(self, number: int, end: int | None = None) -> None:
+    def take(self, number: int) -> None:
         """Let one task take what is new in its log."""
         self._busy.add(number)
         try:
-            log = list(self.state.log[number])[:end]
+            log = list(self.state.log[number])[: self.ends.get(number)]
             progress = self.state.progress.get(number)
             first = progress.next_offset if progress else 0
             self.tasks[number].take([Row(at, log[at]) for at in range(first, len(log))])
@@ -180,6 +190,11 @@ class Neighbours:
         waits = {key for key, each in self.state.put_off.items() if not each.held}
         waiting = any(at == number for at, _key in waits - self.state.taken_up)
         return waiting or (progress.next_offset if progress else 0) < len(self.state.log[number])
+
+    def fall(self, forgotten: int) -> None:
+        """Postgres forgets its last transactions; what was sent by then stays sent."""
+        self.postgres.fall(forgotten)
+        self.start()
 
     @contextmanager
     def dying(self, number: int, death: str) -> Iterator[None]:

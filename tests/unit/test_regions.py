@@ -34,23 +34,28 @@ def plan_of(graph: Graph, stream: str = "d", id_: str = "so") -> Plan:
     return graph.plan(graph.stream(StreamRef(id_, stream)))
 
 
-def reader(
-    id_: str, of: tuple[str, str], sequence: int, tenant: int = 1, **named: object
-) -> ServiceObject:
+def reader(id_: str, of: tuple[str, str], sequence: int, evaluator: str = "") -> ServiceObject:
     """An object with a composite `c` that reads another object's stream."""
     owner, stream = of
-    return a_service_object(
-        {"c": ("g",)},
-        id_=id_,
-        simple=(),
-        groups={"g": ([owner], stream)},
-        sequence=sequence,
-        tenant=tenant,
-        **named,
+    made = a_service_object(
+        {"c": ("g",)}, id_=id_, simple=(), groups={"g": ([owner], stream)}, sequence=sequence
     )
+    return by(evaluator, made) if evaluator else made
 
 
-def test_what_one_tenant_has_in_a_tree_is_one_region() -> None:
+def by(evaluator: str, service_object: ServiceObject, *names: str) -> ServiceObject:
+    """The same, where these composites, or all, are computed by another evaluator."""
+    definition = service_object.definition
+    streams = tuple(
+        replace(each, composite=replace(each.composite, evaluator=evaluator))
+        if each.composite is not None and (not names or each.ref.stream in names)
+        else each
+        for each in definition.streams
+    )
+    return replace(service_object, definition=replace(definition, streams=streams))
+
+
+def test_what_hangs_together_is_one_region() -> None:
     """A chain, and what reads the same stream beside it."""
     assert cut(a_service_object({"c": ("d",), "e": ("c",), "f": ("d",)})) == [
         (0, {"so/c", "so/e", "so/f"})
@@ -63,29 +68,22 @@ def test_what_has_nothing_in_common_is_not() -> None:
     assert sorted(found, key=str) == [(0, {"so/c"}), (0, {"so/e"})]
 
 
-def test_each_tenant_has_regions_of_its_own() -> None:
-    """Also where a tree comes back to a tenant: behind what it reads there."""
+def test_each_evaluator_has_regions_of_its_own() -> None:
+    """Also where a tree comes back to one: behind what it reads there."""
     mine = a_service_object({"c": ("d",)})
-    theirs = reader("other", ("so", "c"), 1, tenant=2)
+    other = reader("other", ("so", "c"), 1, "windows")
     back = reader("back", ("other", "c"), 2)
     straight = reader("straight", ("so", "c"), 3)
 
-    assert cut(mine, theirs, back, straight) == [
+    assert cut(mine, other, back, straight) == [
         (0, {"so/c", "straight/c"}),
         (1, {"other/c"}),
         (2, {"back/c"}),
     ]
-
-
-def test_each_evaluator_has_regions_of_its_own() -> None:
-    mine = a_service_object({"c": ("d",), "e": ("c",)})
-    c, e = mine.definition.streams[-2:]
-    assert e.composite is not None
-    other = replace(e, composite=replace(e.composite, evaluator="windows"))
-    streams = (*mine.definition.streams[:-2], c, other)
-    mixed = replace(mine, definition=replace(mine.definition, streams=streams))
-
-    assert cut(mixed) == [(0, {"so/c"}), (1, {"so/e"})]
+    assert cut(by("windows", a_service_object({"c": ("d",), "e": ("c",)}), "e")) == [
+        (0, {"so/c"}),
+        (1, {"so/e"}),
+    ]
 
 
 def test_what_settles_comes_behind_a_border() -> None:
@@ -114,16 +112,16 @@ def test_in_a_circle_nothing_settles() -> None:
     assert not any(node.settles for node in region.wiring.nodes)
 
 
-def test_a_circle_of_several_tenants_is_a_knot() -> None:
+def test_a_circle_of_several_evaluators_is_a_knot() -> None:
     mine = a_service_object({"c": ("d", "g")}, groups={"g": (["other"], "c")})
-    theirs = reader("other", ("so", "c"), 1, tenant=2)
+    other = reader("other", ("so", "c"), 1, "windows")
     behind = reader("behind", ("so", "c"), 2)
 
-    knot, other = Graph([mine, theirs, behind]).regions()
+    knot, after = Graph([mine, other, behind]).regions()
     assert refs(knot) == {"so/c", "other/c"}
-    assert knot.tenant is knot.evaluator is None
-    assert knot.tenants == {1, 2}
-    assert (refs(other), other.tenant) == ({"behind/c"}, 1)
+    assert knot.evaluator is None
+    assert knot.tenant == 1
+    assert (refs(after), after.evaluator) == ({"behind/c"}, "javascript")
 
 
 def test_equal_devices_share_one_wiring() -> None:
@@ -145,7 +143,7 @@ def test_equal_devices_share_one_wiring() -> None:
 
 def test_wakes_are_numbered_among_all_of_the_stream() -> None:
     """The numbers make paths, which have to compare across regions."""
-    graph = Graph([a_service_object({"c": ("d",)}), reader("other", ("so", "d"), 1, tenant=2)])
+    graph = Graph([a_service_object({"c": ("d",)}), reader("other", ("so", "d"), 1, "windows")])
 
     numbers = [
         wake.number
@@ -203,13 +201,13 @@ def test_the_only_input_is_never_read_though_it_is_a_group() -> None:
 
 def test_a_plan_goes_through_all_regions() -> None:
     mine = a_service_object({"c": ("d",)})
-    theirs = reader("other", ("so", "c"), 1, tenant=2)
-    graph = Graph([mine, theirs, reader("back", ("other", "c"), 2)])
+    other = reader("other", ("so", "c"), 1, "windows")
+    graph = Graph([mine, other, reader("back", ("other", "c"), 2)])
     plan = plan_of(graph)
 
     assert len(plan.entries) == 1
     assert {each.key for each in plan.streams} == {"so/d", "so/c", "other/c", "back/c"}
-    assert plan.parts == 2
+    assert plan.parts == 3
 
 
 def test_what_goes_takes_its_plans_with_it() -> None:
@@ -230,12 +228,12 @@ def test_what_is_taken_step_by_step_is_cut_out_once() -> None:
     graph = Graph(())
     graph.merge(Graph([a_service_object({"c": ("d",)})]))
     origin = graph.stream(StreamRef("so", "d"))
-    ((before, _node),) = graph.whole(origin)
+    (((before, _node),),) = graph.whole([origin])
 
-    assert graph.whole(origin)[0][0] is before
+    assert graph.whole([origin])[0][0][0] is before
     graph.drop({"so"})
     graph.merge(Graph([a_service_object({"c": ("d",), "e": ("c",)})]))
-    ((after, _node),) = graph.whole(graph.stream(StreamRef("so", "d")))
+    (((after, _node),),) = graph.whole([graph.stream(StreamRef("so", "d"))])
     assert refs(after) == {"so/c", "so/e"}
 
 
@@ -255,22 +253,28 @@ edges = st.sets(st.sampled_from([(a, b) for a, b in product(range(6), repeat=2) 
 
 @given(
     edges,
-    st.lists(st.tuples(st.integers(1, 2), st.booleans()), min_size=6, max_size=6),
+    st.lists(
+        st.tuples(st.sampled_from(["javascript", "windows"]), st.booleans()),
+        min_size=6,
+        max_size=6,
+    ),
 )
 def test_regions_read_only_regions_of_lower_levels(
-    edges: set[tuple[int, int]], kinds: list[tuple[int, bool]]
+    edges: set[tuple[int, int]], kinds: list[tuple[str, bool]]
 ) -> None:
     """Whatever the graph; and all arrivals of what settles come from outside its region."""
     objects = [
-        a_service_object(
-            {"c": tuple(f"g{a}" for a, b in edges if b == n) or ("d",)},
-            id_=f"so{n}",
-            groups={f"g{a}": ([f"so{a}"], "c") for a, b in edges if b == n},
-            options={"diamonds": "settle" if settles else "first"},
-            tenant=tenant,
-            sequence=n,
+        by(
+            evaluator,
+            a_service_object(
+                {"c": tuple(f"g{a}" for a, b in edges if b == n) or ("d",)},
+                id_=f"so{n}",
+                groups={f"g{a}": ([f"so{a}"], "c") for a, b in edges if b == n},
+                options={"diamonds": "settle" if settles else "first"},
+                sequence=n,
+            ),
         )
-        for n, (tenant, settles) in enumerate(kinds)
+        for n, (evaluator, settles) in enumerate(kinds)
     ]
     graph = Graph(objects)
 
@@ -287,9 +291,9 @@ def test_regions_read_only_regions_of_lower_levels(
 
 
 def test_regions_of_many_who_read_one_stream_are_found_in_one_pass() -> None:
-    """A public stream may have thousands of readers: for each, all the others are not asked."""
+    """A stream may have thousands of readers: for each, all the others are not asked."""
     asked = 0
-    readers = [reader(f"r{n}", ("so", "d"), n, tenant=n) for n in range(1, 31)]
+    readers = [reader(f"r{n}", ("so", "d"), n, f"evaluator{n}") for n in range(1, 31)]
     graph = Graph([a_service_object(), *readers])
     wakes = graph.wakes
 

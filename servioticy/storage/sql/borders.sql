@@ -379,6 +379,21 @@ SELECT known.reader, known.source, known.stream, "timestamp", document::text
    AND known.stream = asked.stream
    AND document IS NOT NULL;
 
+-- inputs --
+-- What these Service Objects read of others.
+SELECT reader, source, stream, provider_id, is_open
+  FROM inputs_from_outside
+ WHERE reader = ANY(%(ids)s::text[]);
+
+-- read_in --
+-- In which partitions others may read these Service Objects. Not for one after the other: where one
+-- is read by ten thousand, Postgres would take all others for such as well.
+SELECT DISTINCT source, stream, log_partition
+  FROM outside_readers
+ WHERE source = ANY(%(ids)s::text[])
+   AND is_open
+ ORDER BY source, stream, log_partition;
+
 -- outside_readers --
 -- Who of other tenants reads its streams.
 SELECT reader, outside_readers.tenant_id, source, stream, log_partition, change, is_open

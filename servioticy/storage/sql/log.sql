@@ -64,8 +64,10 @@ UPDATE updates
  WHERE put_off.log_partition = %(partition)s
    AND updates.log_partition = put_off.log_partition
    AND updates.log_offset = put_off.log_offset
-   AND put_off.tree IN (0, updates.tenant_id)
-   AND taken_up;
+   AND taken_up
+   AND (put_off.tree = 0
+        OR put_off.tenant_id = updates.tenant_id
+           AND (put_off.tree = put_off.tenant_id) = (updates.log_position >= 0));
 
 -- renumber_put_off --
 -- In two steps: those of an earlier loss are in the way.

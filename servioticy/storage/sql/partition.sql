@@ -72,24 +72,14 @@ SELECT component, id, tenant_id, owner_partition, active_version,
  ORDER BY component, sequence;
 
 -- service_objects --
--- The documents in force of these Service Objects, the grants by which others read them, what
--- they read of others, and where others read them.
+-- The documents in force of these Service Objects, and the grants by which others read them.
 SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
        definitions.document::text,
        (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))
           FROM grants
          WHERE grants.service_object = service_objects.id
            AND grants.tenant_id = service_objects.tenant_id
-           AND active),
-       (SELECT json_agg(json_build_array(source, stream, provider_id, is_open))
-          FROM inputs_from_outside
-         WHERE reader = service_objects.id
-           AND inputs_from_outside.tenant_id = service_objects.tenant_id),
-       (SELECT json_agg(json_build_array(stream, log_partition) ORDER BY stream, log_partition)
-          FROM (SELECT DISTINCT stream, log_partition
-                  FROM outside_readers
-                 WHERE source = service_objects.id
-                   AND is_open) AS read_in)
+           AND active)
   FROM service_objects
   JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
  WHERE service_objects.id = ANY(%(ids)s)
@@ -258,8 +248,9 @@ SELECT %(partition)s, f.from_partition, f.next_offset
 
 -- not_acknowledged --
 -- What was stored but perhaps not emitted, in the order it was made; with it what a later
--- update of the same stream and timestamp has displaced. Where a record grows a tree for each of
--- several tenants, all that a tree makes is its tenant's.
+-- update of the same stream and timestamp has displaced. Where a record grows trees for several
+-- tenants, all that a tree makes is its tenant's; what another tree of the tenant makes has
+-- positions below zero.
 SELECT service_object, name, made.tenant_id, made.version, "timestamp",
        document::text
   FROM (SELECT stream_id, tenant_id, version, "timestamp", document,
@@ -277,9 +268,11 @@ SELECT service_object, name, made.tenant_id, made.version, "timestamp",
            AND EXISTS (SELECT FROM put_off AS p
                         WHERE p.log_partition = %(partition)s
                           AND p.log_offset = made.log_offset
-                          AND p.tree IN (0, made.tenant_id)
-                          AND p.taken_up))
- ORDER BY log_offset, made.tenant_id, log_position;
+                          AND p.taken_up
+                          AND (p.tree = 0
+                               OR p.tenant_id = made.tenant_id
+                                  AND (p.tree = p.tenant_id) = (made.log_position >= 0))))
+ ORDER BY log_offset, log_position < 0, made.tenant_id, abs(log_position);
 
 -- put_off --
 -- Records that their partition computes later than at their place in the log.

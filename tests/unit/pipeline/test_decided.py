@@ -6,10 +6,12 @@ import random
 from typing import Any
 
 import msgspec
+import pytest
 from falling_postgres import Postgres
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from memory import MemoryPlatform
+from neighbours import Neighbours
 from oracle import Composite, Object
 from plain_trees import Ends
 from python_evaluator import PythonEvaluator, Trigger
@@ -195,3 +197,41 @@ def test_a_log_that_lost_its_end_goes_on_with_its_own_values() -> None:
     again = {each.timestamp for _partition, each in state.emitted_to[before:]}
     assert again >= {3, 4}
     assert not again & {1, 2}
+
+
+@pytest.mark.parametrize("forgotten", range(1, 7))
+@pytest.mark.parametrize("seed", range(4))
+def test_trees_that_came_over_a_border_end_as_they_did(forgotten: int, seed: int) -> None:
+    """Each tenant's by itself: they are of one record, and of several transactions."""
+    chance = random.Random(seed)
+
+    def compute(_trigger: Trigger, _values: list[bytes | None]) -> int:
+        if chance.random() < 0.3:
+            raise Ends("timeout")
+        return chance.randrange(10**12)
+
+    world = Neighbours(1, most=1, compute=compute)
+    world.define("p", "x", "s", d=("s",))
+    for tenant in "qrt":
+        world.define(tenant, f"by{tenant}", "own", c=("x/s", "x/d"), e=("c",))
+    world.run()
+    world.postgres.wait_for_the_disk()
+    for at in (1, 2):
+        world.put("x/s", at)
+        world.run()
+    world.fall(forgotten)
+    world.run()
+
+    state = world.state
+    got: dict[tuple[str, str, int], set[bytes]] = {}
+    for each in state.emitted:
+        key = each.service_object, each.stream, each.timestamp
+        got.setdefault(key, set()).add(bytes(each.update))
+    stored = {
+        (*ref, at): row.document
+        for ref, number in state.streams.items()
+        for (stream, at), (_partition, row) in state.updates.items()
+        if stream == number
+    }
+    assert stored.keys() == got.keys()
+    assert {key: {text} for key, text in stored.items()} == got

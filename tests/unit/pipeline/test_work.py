@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.work import Forwarded, LoggedUpdate, Marked, Root, Work
 from servioticy.domain.model import InputRef, StreamRef
-from servioticy.domain.records import BorderRecord, BorderUpdate, Source, write
+from servioticy.domain.records import BorderRecord, BorderUpdate, NamedReader, Source, write
 from servioticy.ports.partition_store import PutOff, TreeKey
 
 X = StreamRef("x", "d")
@@ -26,7 +26,9 @@ def an_input(offset: int, tenant: int, *readers: str) -> LoggedUpdate:
     )
     record = write(BorderRecord(Source(0, 3), 1, updates))
     roots = [Root(InputRef(X, tenant), 7, document(7), (2**40 + tenant,))]
-    return LoggedUpdate(offset, tenant, roots, record, tree=tenant, readers=names)
+    return LoggedUpdate(
+        offset, tenant, roots, record, tree=tenant, readers=dict.fromkeys(names, (0,))
+    )
 
 
 def marked(offset: int) -> Marked:
@@ -124,7 +126,7 @@ def test_of_what_came_over_a_border_its_part_is_put_off() -> None:
     assert (found.key, found.tenant, found.service_object) == (TreeKey(4, 2), 2, "r")
     record = msgspec.json.decode(found.record, type=BorderRecord)
     assert [each.origin for each in record.updates] == [X]
-    assert record.readers == ("r", "s")
+    assert record.readers == (NamedReader("r", (0,)), NamedReader("s", (0,)))
     assert tree.size == len(document(7))
 
 

@@ -24,6 +24,10 @@ ALTER TABLE superseded ADD COLUMN tree bigint NOT NULL DEFAULT 0;
 ALTER TABLE superseded DROP CONSTRAINT superseded_pkey;
 ALTER TABLE superseded ADD PRIMARY KEY (log_partition, log_offset, tree, log_position);
 
+COMMENT ON COLUMN stored_updates.log_position IS
+    'its place in that tree, breadth first; 0 is the source update; below zero, from -1 down, where '
+    'it is another tree of the tenant''s that the record has grown';
+
 -- What a Service Object reads of other tenants, as it is known where that is computed. A place is a
 -- partition of the provider's and an offset there.
 CREATE TABLE inputs_from_outside (
