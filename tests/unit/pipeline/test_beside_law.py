@@ -91,7 +91,7 @@ class Noting:
         replaced = self._store.store(batch)
         self._order += [each.offset for each in batch.updates if each.position == 0]
         if batch.effect is not None:
-            self._order += batch.taken_up or [batch.next_offset - 1]
+            self._order += [key.offset for key in batch.taken_up] or [batch.next_offset - 1]
         return replaced
 
 

@@ -106,7 +106,7 @@ def test_a_change_waits_behind_what_waits(in_sandbox) -> None:
     runs.take(0, 1)
     shares.always = {tenant}
     runs.take(1, 4)
-    assert sorted(offset for _partition, offset in platform.state.put_off) == [1, 2, 3]
+    assert sorted(key.offset for _partition, key in platform.state.put_off) == [1, 2, 3]
     assert not platform.state.updates
     shares.always = set()
     runs.finish()
@@ -126,7 +126,7 @@ def test_updates_wait_for_the_document_that_declares_their_stream(in_sandbox) ->
     shares.always = {tenant}
 
     runs.take(0, 2)
-    assert sorted(offset for _partition, offset in platform.state.put_off) == [0, 1]
+    assert sorted(key.offset for _partition, key in platform.state.put_off) == [0, 1]
     shares.always = set()
     runs.finish()
 
@@ -149,8 +149,8 @@ def test_what_waits_of_a_log_that_is_lost_is_computed_once(in_sandbox) -> None:
     runs.take(1, 5)
     state = platform.state
     state.put_off = {
-        (partition, offset - 5): each._replace(offset=offset - 5)
-        for (partition, offset), each in state.put_off.items()
+        (partition, key._replace(offset=key.offset - 5)): each._replace(offset=key.offset - 5)
+        for (partition, key), each in state.put_off.items()
     }
     shares.always = set()
     runs.take(5, 5)
