@@ -19,6 +19,7 @@ from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
 from api.http.reading import is_counted
 from api.resources import blueprints
+from api.search.searching import Searches, SearchesHere
 from api.services import Check, Services
 from ingest.accepting import Accepting
 from ingest.ingest import Ingest
@@ -49,8 +50,12 @@ def create_app(
     clock: Callable[[], float] = time.time,
     argument_names: ArgumentNames = read_argument_names,
     check: Check = no_problems,
+    searches: Searches | None = None,
 ) -> Flask:
-    """Wire the application. The clock gives seconds since 1970."""
+    """Wire the application. The clock gives seconds since 1970.
+
+    Without another place for them `searches` are computed here.
+    """
     caller = authentication.caller
     limits = Quotas(ports.statements("used_quotas"), quotas(settings))
     definitions = Definitions(
@@ -66,6 +71,7 @@ def create_app(
         check=check,
         definitions=definitions,
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
+        searches=searches or SearchesHere(ports.history, ports.statements("search")),
         ingest=Ingest(ports.addresses, ports.log, definitions, limits, accepting),
         quotas=limits,
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),

@@ -48,6 +48,8 @@ from servioticy.storage.tenants import PostgresTenants
 
 STATEMENT_SECONDS = 30.0
 """Of a request: a thread that waits longer for Postgres is needed for others."""
+SEARCH_SECONDS = 10.0
+"""Of a statement of a search: of a page, or of a block."""
 
 
 class KafkaLog:
@@ -143,6 +145,12 @@ def log(settings: Settings, database: Database) -> KafkaLog:
 def addresses(settings: Settings, database: Database) -> Addresses:
     """Return what knows who asks, and what they name; persons, too, where issuers are set."""
     return with_persons(PostgresAddresses(database), settings.identity)
+
+
+def searched(settings: Settings) -> tuple[History, Statements]:
+    """Return what a process that only searches asks of Postgres; it connects when it asks."""
+    database = connect(settings, Role.API, statement_seconds=SEARCH_SECONDS)
+    return PostgresHistory(database), PostgresStatements(database, "search")
 
 
 def ports_on(

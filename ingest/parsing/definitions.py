@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingest.parsing.document_parser import DocumentParser, TookTooLong
+from ingest.parsing.document_parser import DocumentParser
+from servioticy.apart.asking import TookTooLong
 from servioticy.domain.documents import BadDocument, Documents
 from servioticy.domain.documents.codes import NOT_UNDERSTOOD, TOO_SLOW
 from servioticy.domain.documents.limits import Laborious, Meter
