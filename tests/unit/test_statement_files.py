@@ -41,7 +41,7 @@ def test_a_file_is_asked_by_storage_or_by_the_api() -> None:
 
 def test_every_statement_is_asked() -> None:
     """By its name in quotes, somewhere in the programs."""
-    folders = ("servioticy", "api")
+    folders = ("servioticy", "ingest", "api")
     text = "\n".join(each.read_text() for some in folders for each in (ROOT / some).rglob("*.py"))
     files = set(re.findall(r'\b(?:queries|statements)\("(\w+)"\)', text))
 
