@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from flask import Flask, request
 
+from api.documents.streams_there import tell_streams
 from api.edge.kinds import READING, kind
 from api.http import authentication
 from api.http.acceptable import check_accept
@@ -84,6 +85,7 @@ def create_app(
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     handle_errors(app)
+    tell_streams(app, services)
     check_accept(app)
     for blueprint in blueprints(services):
         app.register_blueprint(blueprint)
