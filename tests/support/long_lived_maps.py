@@ -1,4 +1,4 @@
-"""Attributes of objects, and names of modules, that hold many things: what bounds each is asked."""
+"""Attributes of objects, and names of modules, that hold many things: who bounds each is asked."""
 
 from __future__ import annotations
 
