@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from flask import Flask, request
 
+from api.documents.streams_there import tell_streams
 from api.edge.kinds import READING, kind
 from api.http import authentication
 from api.http.acceptable import check_accept
@@ -19,6 +20,7 @@ from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
 from api.http.reading import is_counted
 from api.resources import blueprints
+from api.search.searching import Searches, SearchesHere
 from api.services import Check, Services
 from ingest.accepting import Accepting
 from ingest.ingest import Ingest
@@ -49,8 +51,12 @@ def create_app(
     clock: Callable[[], float] = time.time,
     argument_names: ArgumentNames = read_argument_names,
     check: Check = no_problems,
+    searches: Searches | None = None,
 ) -> Flask:
-    """Wire the application. The clock gives seconds since 1970."""
+    """Wire the application. The clock gives seconds since 1970.
+
+    Without another place for them `searches` are computed here.
+    """
     caller = authentication.caller
     limits = Quotas(ports.statements("used_quotas"), quotas(settings))
     definitions = Definitions(
@@ -66,6 +72,7 @@ def create_app(
         check=check,
         definitions=definitions,
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
+        searches=searches or SearchesHere(ports.history, ports.statements("search")),
         ingest=Ingest(ports.addresses, ports.log, definitions, limits, accepting),
         quotas=limits,
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
@@ -78,6 +85,7 @@ def create_app(
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     handle_errors(app)
+    tell_streams(app, services)
     check_accept(app)
     for blueprint in blueprints(services):
         app.register_blueprint(blueprint)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from api.http.idempotency import Idempotency
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
+from api.search.searching import Searches
 from ingest.ingest import Ingest
 from ingest.parsing.definitions import Definitions
 from servioticy.bootstrap import Ports
@@ -32,6 +33,7 @@ class Services:
     check: Check
     definitions: Definitions
     reads: ReadAfterWrite
+    searches: Searches
     ingest: Ingest
     quotas: Quotas
     idempotency: Idempotency

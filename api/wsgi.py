@@ -10,6 +10,7 @@ from api.documents.snippets import Snippets
 from api.edge.calls import KnownQuotas, Together
 from api.http.metrics import note_route
 from api.http.read_after_write import Progress
+from api.search.apart import SearchesApart, searching_process
 from api.updates_lane import UpdatesLane
 from servioticy import bootstrap
 from servioticy.settings import Settings
@@ -19,7 +20,8 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     """Connect and wire: the application, what reads that wait ask, the lane of updates, quotas."""
     pool = bootstrap.sandbox_pool(settings)
     ports = bootstrap.ports(settings)
-    app = create_app(ports, settings, check=Snippets(pool).problems)
+    searches = SearchesApart(searching_process(settings))
+    app = create_app(ports, settings, check=Snippets(pool).problems, searches=searches)
     app.before_request(note_route)
     services = app.extensions[SERVICES]
     worker(services).start()

@@ -23,6 +23,7 @@ BENCHMARKS = (
     "change",
     "sandbox",
     "documents",
+    "backup",
     "beside",
     "deletion",
     "attacks",

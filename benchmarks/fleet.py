@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import ground
-from benchmarks.rest.served import Served, costs, served
+from benchmarks.processes import costs
+from benchmarks.rest.served import Served, served
 from servioticy.client.calls import Call
 from servioticy.client.rest import Rest
 from servioticy.settings import Settings

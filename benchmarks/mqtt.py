@@ -3,7 +3,7 @@
 One composite, at a steady rate, everything on this machine. What is published has quality of
 service 1, and the derived stream is watched as `updates/OBJECT/s1`. The clock starts before
 the packet is written and stops when the message has been read. Then as many as go through with
-one client, until the last is acknowledged.
+one client, until the last is acknowledged, and what each program takes of the processor for one.
 
 With `--broker` all of that goes over a broker of one's own that runs already and lets everybody
 in, to which the platform is connected: the derived stream comes by a `pubsub` subscription, and
@@ -19,15 +19,19 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import orjson
 
 from benchmarks import ground
+from benchmarks.processes import processor_seconds, tree
+from servioticy.embedded.folder import read_run
 from servioticy.settings import Settings, changed
 from servioticy.settings.places import reachable
 
 PUBLISH, PUBACK, SUBSCRIBE, CONNECT = 0x32, 0x40, 0x82, 0x10
 SECONDS = 30.0
+TAKING = ("broker", "api", "postgres", "kafka")
 
 
 class Client:
@@ -131,6 +135,13 @@ def _over_another(settings: Settings, options: argparse.Namespace) -> None:
             print(f"one client, derived: {options.updates / seconds:.0f} updates/s")
             watcher.close()
             device.close()
+
+
+def _used(found: Settings) -> dict[str, float]:
+    """Return the seconds of processor time so far of what takes updates, if it runs here."""
+    facts = read_run(Path(found.data)) or {}
+    pids = {name: pid for name, pid in facts.get("pids", {}).items() if name in TAKING}
+    return {name: sum(map(processor_seconds, tree(pid))) for name, pid in pids.items()}
 
 
 def _wait_for_bridge(found: Settings) -> None:

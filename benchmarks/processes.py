@@ -46,3 +46,9 @@ def memory_megabytes(pid: int) -> float:
         return float(psutil.Process(pid).memory_full_info().pss) / BYTES_A_MEGABYTE
     except psutil.Error:
         return 0.0
+
+
+def costs(before: dict[str, float], after: dict[str, float], count: int) -> str:
+    """Return the microseconds of processor time by layer, of each of so many."""
+    each = {name: 1e6 * (after[name] - before[name]) / max(1, count) for name in before}
+    return ", ".join(f"{name} {value:.1f}" for name, value in each.items()) + " µs"

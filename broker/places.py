@@ -35,11 +35,7 @@ class Places:
             yield has_place
         finally:
             if has_place:
-                self._free += 1
-                self._used[tenant] -= 1
-                if not self._used[tenant]:
-                    del self._used[tenant]
-                self._pass_on()
+                self._give_back(tenant)
 
     async def _take(self, tenant: int, gone: asyncio.Event | None) -> bool:
         if gone is not None and gone.is_set():
@@ -63,12 +59,17 @@ class Places:
             return False
         return True
 
+    def _give_back(self, tenant: int) -> None:
+        self._free += 1
+        self._used[tenant] -= 1
+        if not self._used[tenant]:
+            del self._used[tenant]
+        self._pass_on()
+
     def _leave(self, tenant: int, place: asyncio.Future[bool]) -> None:
         """Wait no more; a place that was given in this very moment goes to somebody else."""
         if place.done():
-            self._free += 1
-            self._used[tenant] -= 1
-            self._pass_on()
+            self._give_back(tenant)
             return
         waiting = self._waiting[tenant]
         waiting.remove(place)

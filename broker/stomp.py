@@ -141,6 +141,7 @@ class StompConversation:
             await self._subscribe(frame)
         elif frame.command == "UNSUBSCRIBE":
             self._broker.unsubscribe(self._client, _name(frame))
+            self._outlet.forget(_name(frame))
         elif frame.command in ("ACK", "NACK"):
             # Who does not want a message has seen it all the same.
             id_ = frame.headers.get("id") or frame.needed("message-id")
@@ -177,7 +178,11 @@ class StompConversation:
             self._outlet.destinations[name] = destination
         if ack == "client":
             self._outlet.cumulative.add(name)
-        found = await self._broker.subscribe(self._client, name, topic, ACKS[ack])
+        try:
+            found = await self._broker.subscribe(self._client, name, topic, ACKS[ack])
+        finally:
+            if name not in self._client.subscriptions:
+                self._outlet.forget(name)
         await self._broker.begin(found, with_last=True)
 
     def _receipt(self, receipt: str) -> None:

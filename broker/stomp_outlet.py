@@ -71,6 +71,11 @@ class StompOutlet:
             self._kept -= done.size
             done.taken(True)
 
+    def forget(self, name: str) -> None:
+        """Keep nothing for a subscription that has ended, or has not come about."""
+        self.destinations.pop(name, None)
+        self.cumulative.discard(name)
+
     def unsent_bytes(self) -> int:
         """Return what is unsent, and what is not acknowledged."""
         return self._wire.unsent_bytes() + self._kept

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from command import commands, listening
@@ -85,6 +86,7 @@ def parser() -> argparse.ArgumentParser:
         help="only this: go on with the log as it is, where it has lost what is stored of it",
     )
     options.add(group, _command)
+    _add_backup(group)
     bench = _command(
         group,
         "bench",
@@ -133,6 +135,28 @@ def _add_up(group: Any) -> None:
         action="store_true",
         help="check all values when it is over, and stop; exit code 1 if one is wrong",
     )
+
+
+def _add_backup(group: Any) -> None:
+    backup = _command(
+        group,
+        "backup",
+        "write all of the platform to a file, while it runs",
+        commands.backup,
+        "Whatever was accepted before is in it. The file is there when it is whole; keep it as "
+        "you keep passwords: it has the secrets of tenants.",
+    )
+    backup.add_argument("file", metavar="FILE", type=Path)
+    restore = _command(
+        group,
+        "restore",
+        "fill an empty platform from such a file",
+        commands.restore,
+        "Into an empty data folder, or an empty database and topics of your own, while no "
+        "program of that platform runs. The file is checked as a whole before. What is killed "
+        "on the way may be begun again.",
+    )
+    restore.add_argument("file", metavar="FILE", type=Path)
 
 
 def _add_tenant(group: Any) -> None:

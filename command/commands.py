@@ -111,6 +111,22 @@ def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     return doctor.accept_log_loss(settings) if parsed.accept_log_loss else doctor.run(settings)
 
 
+def backup(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Write all of the platform to a file."""
+    _require("platform")
+    from command import backup
+
+    return backup.run_backup(settings, parsed.file)
+
+
+def restore(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Fill an empty platform from such a file."""
+    _require("platform")
+    from command import backup
+
+    return backup.run_restore(settings, parsed.file)
+
+
 def bench(parsed: argparse.Namespace, settings: Settings) -> int:
     """Become the measurement, told where the platform is."""
     from command import found as where

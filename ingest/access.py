@@ -7,8 +7,8 @@ from servioticy.ports.addresses import Address, Lookup
 from servioticy.refusals import Denied, NotAuthorized, NotFound
 
 WHO_MAKES_TOKENS = (
-    "It is not known, or has ended. An operator makes a tenant's (servioticy tenant create), "
-    "and who has one makes more (POST /tokens)."
+    "The token is not known, or has ended. An operator makes a tenant's (servioticy tenant "
+    "create), and who has one makes more (POST /tokens)."
 )
 
 

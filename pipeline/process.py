@@ -5,7 +5,7 @@ update at a time and runs its whole tree breadth first, in order of subscription
 how it is computed: the graph is cut into *regions*, and the evaluator of each takes the trees
 of the batch in just that way, one after the other. A region comes after those that it reads.
 A tree is of one tenant: what others read of it comes to them through the log
-(docs/decisions/0045-borders.md).
+(docs/decisions/0046-borders.md).
 """
 
 from __future__ import annotations

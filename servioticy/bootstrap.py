@@ -22,6 +22,7 @@ from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.emitter import Emitter
 from servioticy.messaging.log_writer import LogWriter
+from servioticy.messaging.stretches import Appender, Stretches
 from servioticy.ports.actuations import ActuationRecords
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.cursors import Sources
@@ -48,6 +49,8 @@ from servioticy.storage.tenants import PostgresTenants
 
 STATEMENT_SECONDS = 30.0
 """Of a request: a thread that waits longer for Postgres is needed for others."""
+SEARCH_SECONDS = 10.0
+"""Of a statement of a search: of a page, or of a block."""
 
 
 class KafkaLog:
@@ -129,7 +132,7 @@ class Ports:
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
     database = connect(settings, Role.API, statement_seconds=STATEMENT_SECONDS)
-    emitted = LogEnds(kafka(settings), topics(settings).emitted)
+    emitted = emitted_ends(settings)
     wait_seconds = settings.requests.change_wait_seconds
     found = ports_on(database, log(settings, database), emitted.ends, wait_seconds)
     return replace(found, addresses=addresses(settings, database))
@@ -143,6 +146,12 @@ def log(settings: Settings, database: Database) -> KafkaLog:
 def addresses(settings: Settings, database: Database) -> Addresses:
     """Return what knows who asks, and what they name; persons, too, where issuers are set."""
     return with_persons(PostgresAddresses(database), settings.identity)
+
+
+def searched(settings: Settings) -> tuple[History, Statements]:
+    """Return what a process that only searches asks of Postgres; it connects when it asks."""
+    database = connect(settings, Role.API, statement_seconds=SEARCH_SECONDS)
+    return PostgresHistory(database), PostgresStatements(database, "search")
 
 
 def ports_on(
@@ -235,6 +244,11 @@ def log_ends(settings: Settings) -> LogEnds:
     return LogEnds(kafka(settings), topics(settings).updates)
 
 
+def emitted_ends(settings: Settings) -> LogEnds:
+    """Return who tells how far the topic of what is emitted reaches."""
+    return LogEnds(kafka(settings), topics(settings).emitted)
+
+
 def check_log(settings: Settings, database: Database) -> None:
     """Raises LogLost unless the log has what is stored of it. Raises Unavailable."""
     log_loss.check(PostgresLogIdentity(database), lambda: present_log(settings))
@@ -242,10 +256,9 @@ def check_log(settings: Settings, database: Database) -> None:
 
 def present_log(settings: Settings) -> Present:
     """Return the log as the broker has it now. Raises Unavailable."""
-    name, ends = topics(settings).updates, log_ends(settings)
-    partitions = range(ends.partitions())
+    name = topics(settings).updates
     identity = topic_id(kafka(settings), name)
-    return Present(name, identity, {each: ends.bounds(each, 5.0) for each in partitions})
+    return Present(name, identity, log_ends(settings).all_bounds())
 
 
 def emitter(settings: Settings, partition: int) -> Emitter:
@@ -261,3 +274,13 @@ def emitted_reader(settings: Settings) -> EmittedReader:
 def emitted_pages(settings: Settings) -> KafkaEmittedPages:
     """Return what the pipeline has emitted, to be read from any place."""
     return KafkaEmittedPages(kafka(settings), topics(settings))
+
+
+def stretches(settings: Settings) -> Stretches:
+    """Return who reads topics as they are."""
+    return Stretches(kafka(settings))
+
+
+def appender(settings: Settings) -> Appender:
+    """Return who appends to topics what another platform had in its own."""
+    return Appender(kafka(settings))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from api.edge.kinds import READING, kind
+from api.http.listening import LISTENS
 from api.http.metrics import NO_ROUTE, ROUTE, UNKNOWN_ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited
 from servioticy.domain.quotas import Exceeded, Quota
@@ -28,6 +29,8 @@ class Request:
     head: Head
     body: bytes
     remote: str
+    listens: Callable[[], bool] = lambda: True
+    """tells any thread whether its client still waits for the answer"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +194,7 @@ class Application:
         environ["QUERY_STRING"] = head.query
         environ["REMOTE_ADDR"] = request.remote
         environ["SERVER_PROTOCOL"] = "HTTP/1.0" if head.http_1_0 else "HTTP/1.1"
+        environ[LISTENS] = request.listens
         environ["wsgi.input"] = io.BytesIO(request.body)
         return environ
 

@@ -62,6 +62,8 @@ class Connection(asyncio.BufferedProtocol):
         """bytes thrown away since it was refused"""
         self._overfull = False
         """there was no room for what the client has sent ahead"""
+        self._ended = False
+        """the client sends no more"""
         self.keeps_alive = True
         self.gone = False
         self.remote = ""
@@ -90,6 +92,7 @@ class Connection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         """Note that the client sends no more; it may still read the answer under way."""
         self.keeps_alive = False
+        self._ended = True
         self._edge.collect()
         return self._state in (State.ANSWER, State.SEND)
 
@@ -116,6 +119,13 @@ class Connection(asyncio.BufferedProtocol):
     def is_there(self) -> bool:
         """Tell whether the client has not gone."""
         return not self.gone
+
+    def listens(self) -> bool:
+        """Tell whether the client seems to wait for its answer. For any thread.
+
+        One that has gone is known by the end of what it sends: few end that and read on.
+        """
+        return not self.gone and not self._ended
 
     def is_under_way(self) -> bool:
         """Tell whether a client waits for an answer."""
@@ -279,7 +289,7 @@ class Connection(asyncio.BufferedProtocol):
             raise RuntimeError("a request without a head")
         self._whole_at = time.monotonic()
         try:
-            self._edge.submit(self, Request(self._head, body, self.remote))
+            self._edge.submit(self, Request(self._head, body, self.remote, self.listens))
         except Busy as error:
             self._turn_away(error)
 

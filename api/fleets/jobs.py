@@ -29,6 +29,8 @@ MAX_FAILURES = 100
 """Told of one job with their reasons; more are counted."""
 MAX_REASON = 300
 MAX_VERSIONS = 32
+MAX_CAREFUL = 1_000
+"""Jobs remembered that go on one by one; of more all are forgotten, and found out again."""
 
 log = logging.getLogger("api.fleets")
 
@@ -156,6 +158,8 @@ class Jobs:
     def _one_by_one(self, job: Job, limit: int, error: Exception) -> bool:
         """Go on one by one after what nobody foresaw; False: that is done already."""
         log.error("fleet_change_failed", extra={"job": job.id}, exc_info=error)
+        if len(self._careful) >= MAX_CAREFUL:
+            self._careful.clear()
         self._careful.add(job.id)
         return limit > 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from flask import Flask, Response, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.http.answers import JSON, answer
 from api.http.problems import content, default_message
@@ -18,6 +18,9 @@ log = logging.getLogger("api")
 
 PROBLEM_JSON = "application/problem+json"
 SERVER = "api.servIoTicy.com"
+NO_ROUTE = "No route has this address: docs/rest.md lists all of them."
+DELIVERYS = "Sockets and events are delivery's, which has a port of its own: docs/rest/live.md."
+_OF_DELIVERY = ("/live", "/events")
 
 
 def handle_errors(app: Flask) -> None:
@@ -51,8 +54,11 @@ def _hint(error: Exception) -> str:
     """Return what to do next: it stands in `detail`, behind the message."""
     if isinstance(error, Refused | BadDocument):
         return error.hint
+    if isinstance(error, MethodNotAllowed):
+        methods = sorted({*(error.valid_methods or ())} - {"HEAD", "OPTIONS"})
+        return f"This address has {', '.join(methods)}: docs/rest.md says what each does."
     if isinstance(error, HTTPException) and error.code == 404:
-        return "No route has this address: docs/rest.md lists all of them"
+        return DELIVERYS if request.path.rstrip("/").endswith(_OF_DELIVERY) else NO_ROUTE
     return ""
 
 

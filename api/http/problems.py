@@ -94,12 +94,18 @@ def content(
         "info": INFO,
         "type": TYPES + problem.name,
         "title": problem.title,
-        "detail": f"{said} {hint}".strip()[:MAX_MESSAGE],
+        "detail": _both(said, hint)[:MAX_MESSAGE],
     }
     if wrong:
         body |= {"pointer": wrong[0].pointer, "code": wrong[0].code}
         body["errors"] = [_part(each) for each in wrong[:MAX_ERRORS]]
     return body
+
+
+def _both(said: str, hint: str) -> str:
+    """Return two sentences, whatever the first one ends with."""
+    end = "" if said.endswith((".", "!", "?", ":")) else "."
+    return f"{said}{end} {hint}" if hint else said
 
 
 def _part(wrong: BadDocument) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from flask import Blueprint, Response, request
 
+from api.documents.callback_addresses import address_warnings
 from api.http.answers import answer, nothing
 from api.http.authentication import needs, permit
 from api.http.bodies import json_object
@@ -40,9 +41,12 @@ def blueprint(services: Services) -> Blueprint:
         if wanted.get("callback", document["callback"]) != document["callback"]:
             raise WHOLE.at("callback").bad("The callback of a subscription stays", NO_CHOICE)
         document |= {each: wanted[each] for each in CHANGEABLE if each in wanted}
-        check_subscription({each: document[each] for each in ("callback", *CHANGEABLE)})
+        checked = {each: document[each] for each in ("callback", *CHANGEABLE)}
+        check_subscription(checked)  # a date becomes a number there
+        document |= checked
         _rewrite(subscription, own, document | {"updatedAt": now}, stored)
-        return answer({"id": subscription, "updatedAt": now})
+        told = address_warnings(document["destination"], services.settings)
+        return answer({"id": subscription, "updatedAt": now} | told)
 
     @routes.post("/subscriptions/<subscription>/secret")
     @needs(Right.SUBSCRIBE)

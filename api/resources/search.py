@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from flask import Blueprint, Response
 
@@ -11,19 +11,15 @@ from api.http import authentication
 from api.http.answers import JSON, nothing, stored
 from api.http.authentication import needs
 from api.http.bodies import json_object
-from api.search.blocks import Blocks, Kept
-from api.search.walk import Walk
+from api.http.listening import listening
+from api.search.searching import Search, Step
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.documents.criteria import parse_criteria
 from servioticy.errors import Unavailable
-from servioticy.ports.history import VersionedUpdate
 from servioticy.refusals import NoStream
 from servioticy.turns import Turns
 
-ROOM = 64 * 1024 * 1024
-"""Bytes of blocks that a process remembers."""
-ROOM_FOR_BOUNDS = 8 * 1024 * 1024
 PAGE_BYTES = 262_144
 PAGE_SECONDS = 0.5
 """So long a page is made; then others have their turn."""
@@ -36,7 +32,6 @@ FIRST_SECONDS = 20.0
 def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/streams/{stream}/search`."""
     routes = Blueprint("search", __name__)
-    statements, kept = services.ports.statements("search"), Kept(ROOM, ROOM_FOR_BOUNDS)
     turns = Turns(TURN_SECONDS)
 
     @routes.post("/<service_object>/streams/<stream>/search")
@@ -48,9 +43,9 @@ def blueprint(services: Services) -> Blueprint:
             raise NoStream
         criteria = parse_criteria(json_object(), declared)
         headers = services.reads.wait(address)
-        blocks = Blocks(statements, kept, key, criteria.conditions)
-        walk = Walk(services.ports.history, statements, key, blocks, criteria)
-        return _answer(_pages(_in_turns(walk.found(), turns, address.caller)), headers)
+        wanted = Search(key, criteria, address.caller)
+        found = _in_turns(services.searches.steps(wanted), turns, address.caller, listening())
+        return _answer(_pages(_noted(found, services, address.caller)), headers)
 
     return routes
 
@@ -83,28 +78,38 @@ def _parts(first: bytes, second: bytes, pages: Iterator[bytes]) -> Iterator[byte
 
 
 def _in_turns(
-    found: Iterator[list[VersionedUpdate]], turns: Turns, tenant: int
-) -> Iterator[list[VersionedUpdate]]:
+    steps: Iterator[Step], turns: Turns, tenant: int, listens: Callable[[], bool]
+) -> Iterator[Step]:
     """Yield the same: of all searches one takes a step at a time, tenants by turns.
 
-    More at once would not be quicker, as one thread of a process computes at a time; but an
-    update would wait for each of them.
+    More at once would not be quicker, as one thread of a process computes at a time, here or
+    elsewhere. Who has gone meanwhile takes no more of them.
     """
     while True:
         with turns.turn(tenant):
-            some = next(found, None)
-        if some is None:
+            if not listens():
+                raise Unavailable("nobody waits for what is found any more")
+            step = next(steps, None)
+        if step is None:
             return
-        yield some
+        yield step
 
 
-def _pages(found: Iterator[list[VersionedUpdate]]) -> Iterator[bytes]:
+def _noted(steps: Iterator[Step], services: Services, tenant: int) -> Iterator[bytes]:
+    """Yield what is found; what it took of the processor elsewhere counts as if it were here."""
+    for step in steps:
+        services.quotas.has_read(tenant, step.seconds)
+        yield step.documents
+
+
+def _pages(found: Iterator[bytes]) -> Iterator[bytes]:
     """Yield what is found in pages; an empty one where a while has found nothing."""
     page: list[bytes] = []
     size, since = 0, time.monotonic()
     for some in found:
-        page += [each.document for each in some]
-        size += sum(len(each.document) for each in some)
+        if some:
+            page.append(some)
+            size += len(some)
         if size >= PAGE_BYTES or time.monotonic() - since > PAGE_SECONDS:
             yield b",".join(page)
             page, size, since = [], 0, time.monotonic()

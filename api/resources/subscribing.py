@@ -31,7 +31,6 @@ from servioticy.domain.tokens import digest
 from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.ports.cursors import Source, StoredCursor, write_cursor
 from servioticy.refusals import Refused, within
-from servioticy.settings.places import callback_networks
 
 MOST_HISTORIES = 1_000
 """Streams whose history a subscription may begin with."""
@@ -76,9 +75,7 @@ class Subscribing:
             told["secret"] = secret  # now, and never again
             document["format"] = wanted.get("format", FORMATS[0])
             document["secrets"] = exchanged([], secret, now)
-            networks = callback_networks(self._services.settings)
-            if found := address_warnings(destination, networks):
-                told["warnings"] = found
+            told |= address_warnings(destination, self._services.settings)
         if callback in DURABLE:
             cursor = write_cursor(self._beginning(source, partition, wanted))
         values = {

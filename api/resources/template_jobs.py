@@ -18,6 +18,7 @@ from api.resources.service_objects import new_id
 from api.services import Services
 from servioticy.domain.documents.parameters import complete
 from servioticy.domain.documents.templates import parse_template
+from servioticy.domain.quotas import DOCUMENT_BYTES
 from servioticy.refusals import Conflict, NotFound, Outdated, TooMany, within
 
 MAX_VERSIONS = 1_000
@@ -123,6 +124,9 @@ class TemplateJobs:
         }
         with self._services.quotas.held(tenant):
             self._check_streams(template, wanted_content)
+            if version is None:
+                more = {DOCUMENT_BYTES: len(wanted_content)}
+                within(self._services.quotas.too_many(authenticated().caller, **more))
             row = self._stored.row("replace", **values)
         if row is None:
             raise Conflict(f"It has just changed, or has had {MAX_VERSIONS} versions")

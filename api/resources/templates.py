@@ -23,7 +23,8 @@ from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.parameters import examples
 from servioticy.domain.documents.templates import Template, parse_template
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.refusals import Conflict
+from servioticy.domain.quotas import DOCUMENT_BYTES
+from servioticy.refusals import Conflict, within
 
 MAX_TEMPLATES = 1_000
 LIMIT, MAX_LIMIT = 100, 1_000
@@ -43,9 +44,11 @@ def blueprint(services: Services) -> Blueprint:
         content, tenant, now = _content(services), authenticated().caller, services.now()
         id_ = new_id(now)
         stored.rows("forget", tenant=tenant, before=now - HOUR_MS)
-        row = stored.row(
-            "create", id=id_, tenant=tenant, now=now, content=content, most=MAX_TEMPLATES
-        )
+        with services.quotas.adding(tenant, **{DOCUMENT_BYTES: len(content)}) as exceeded:
+            within(exceeded)
+            row = stored.row(
+                "create", id=id_, tenant=tenant, now=now, content=content, most=MAX_TEMPLATES
+            )
         if row is None:
             raise Conflict(f"There are {MAX_TEMPLATES} templates: delete some first")
         place = {"Location": f"{services.base}/templates/{id_}", "ETag": etag_of(1)}

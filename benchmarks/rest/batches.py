@@ -8,9 +8,10 @@ from functools import partial
 import orjson
 
 from benchmarks import ground
+from benchmarks.processes import costs
 from benchmarks.rest.load import closed_loop, request
 from benchmarks.rest.puts import DOCUMENT
-from benchmarks.rest.served import Served, costs
+from benchmarks.rest.served import Served
 
 ITEMS = 1_000
 CONNECTIONS = 4

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from benchmarks import ground
+from benchmarks.processes import costs
 from benchmarks.rest.load import Measured, closed_loop, paced, request
-from benchmarks.rest.served import Served, costs
+from benchmarks.rest.served import Served
 
 DOCUMENT = {"streams": {"s": {"channels": {"v": {"type": "number"}}}}}
 DEVICES = 20

@@ -9,9 +9,10 @@ from functools import partial
 import orjson
 
 from benchmarks import ground
+from benchmarks.processes import costs
 from benchmarks.rest.load import closed_loop, request
 from benchmarks.rest.puts import DOCUMENT
-from benchmarks.rest.served import Served, costs
+from benchmarks.rest.served import Served
 from servioticy import bootstrap
 from servioticy.storage.database import Database
 

@@ -77,9 +77,3 @@ def served(settings: Settings) -> Iterator[Served]:
             yield Served(own, ground.token(own), pids)
         finally:
             supervisor.stop()
-
-
-def costs(before: dict[str, float], after: dict[str, float], count: int) -> str:
-    """Return the microseconds of processor time by layer, of each of so many."""
-    each = {name: 1e6 * (after[name] - before[name]) / max(1, count) for name in before}
-    return ", ".join(f"{name} {value:.1f}" for name, value in each.items()) + " µs"

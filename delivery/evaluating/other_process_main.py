@@ -1,28 +1,10 @@
-"""`python -m delivery.evaluating.other_process_main FD`: computes what delivery asks for.
-
-It ends with the process that asks, whose end of the socket then closes.
-"""
+"""`python -m delivery.evaluating.other_process_main FD`: computes what delivery asks for."""
 
 from __future__ import annotations
 
-import os
 import pickle
-import sys
-from multiprocessing.connection import Connection
 
-NICE = 5
-"""Whoever waits for the loop comes first."""
-
-
-def main() -> None:
-    """Answer until nobody asks any more."""
-    os.nice(NICE)
-    connection = Connection(int(sys.argv[1]))
-    while True:
-        try:
-            connection.send_bytes(answer(connection.recv_bytes()))
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            return
+from servioticy.apart.answering import serve
 
 
 def answer(request: bytes) -> bytes:
@@ -38,4 +20,4 @@ def answer(request: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    main()
+    serve(answer)

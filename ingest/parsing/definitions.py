@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingest.parsing.document_parser import DocumentParser, TookTooLong
+from ingest.parsing.document_parser import DocumentParser
+from servioticy.apart.asking import TookTooLong
 from servioticy.domain.documents import BadDocument, Documents
 from servioticy.domain.documents.codes import NOT_UNDERSTOOD, TOO_SLOW
 from servioticy.domain.documents.limits import Laborious, Meter
@@ -71,6 +72,15 @@ class Definitions:
 
         A version never changes.
         """
+        found = self._at(address)
+        return None if found is None else found.streams.get(name)
+
+    def streams(self, address: Address) -> list[str]:
+        """Return the names of the streams that the version at this address declares."""
+        found = self._at(address)
+        return [] if found is None else [*found.streams]
+
+    def _at(self, address: Address) -> Understood | None:
         service_object, version = address.service_object, address.version
         if service_object is None:
             return None
@@ -81,7 +91,7 @@ class Definitions:
             if document is None:
                 return None
             found = self.understood(service_object, version, document)
-        return found.streams.get(name)
+        return found
 
     def of(self, service_object: str, version: int, document: bytes) -> Definition:
         """That version of a Service Object, whose document is at hand."""

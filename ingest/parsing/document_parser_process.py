@@ -1,43 +1,27 @@
-"""`python -m ingest.parsing.document_parser_process FD`: parses documents for an API process.
-
-It ends with the API process, whose end of the socket then closes.
-"""
+"""`python -m ingest.parsing.document_parser_process FD`: parses documents for an API process."""
 
 from __future__ import annotations
 
-import os
 import pickle
-import sys
-from multiprocessing.connection import Connection
 
 import orjson
 
 from sandbox import argument_names
+from servioticy.apart.answering import serve
 from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.domain.documents.limits import Meter
 
-NICE = 5
-"""Whoever waits for the API comes first."""
 
+def answer(request: bytes) -> bytes:
+    """Return the definition of the Service Object whose id and document are asked for.
 
-def main() -> None:
-    """Answer until nobody asks any more."""
-    os.nice(NICE)
-    connection = Connection(int(sys.argv[1]))
-    while True:
-        try:
-            service_object, document = connection.recv_bytes().split(b"\0", 1)
-            connection.send_bytes(answer(service_object.decode(), document))
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            return
-
-
-def answer(service_object: str, document: bytes) -> bytes:
-    """Return the definition, or why there is none, and what was counted."""
+    Or why there is none; and what was counted.
+    """
+    service_object, document = request.split(b"\0", 1)
     meter = Meter()
     try:
         found: object = parse_service_object(
-            orjson.loads(document), service_object, argument_names, meter
+            orjson.loads(document), service_object.decode(), argument_names, meter
         )
     except BadDocument as error:
         found = error
@@ -47,4 +31,4 @@ def answer(service_object: str, document: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    main()
+    serve(answer)

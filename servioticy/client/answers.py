@@ -124,8 +124,9 @@ class TooMany(Answered, status=429):
 
 
 def reason_in(body: bytes) -> str:
-    """Return the message in the body of an error; the body itself where it is not one of ours."""
-    message = _said(body).get("message")
+    """Return what the body of an error says, with what to do; all of it where it is not ours."""
+    said = _said(body)
+    message = said.get("detail", said.get("message"))
     return (body.decode(errors="replace") if message is None else str(message))[:MAX_REASON]
 
 

@@ -1,7 +1,7 @@
 """What crosses from tenant to tenant: inputs from outside, and paths over borders.
 
 A component is what hangs together within one tenant. A stream of another tenant that it reads is
-an input from outside: updates of it come through the log (docs/decisions/0045-borders.md).
+an input from outside: updates of it come through the log (docs/decisions/0046-borders.md).
 """
 
 from __future__ import annotations

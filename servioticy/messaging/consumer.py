@@ -110,6 +110,11 @@ class LogEnds:
             raise Unavailable(f"the broker does not answer: {error}") from error
         return len(metadata.topics[self._topic].partitions)
 
+    def all_bounds(self, timeout_seconds: float = 5.0) -> dict[int, Bounds]:
+        """Return by partition where it begins and ends now. Raises Unavailable."""
+        partitions = range(self.partitions(timeout_seconds))
+        return {each: self.bounds(each, timeout_seconds) for each in partitions}
+
     def ends(self) -> dict[int, int]:
         """Return by partition the offset that its next record will get. Raises Unavailable."""
         return {each: self.end_offset(each) for each in range(self.partitions(1.0))}

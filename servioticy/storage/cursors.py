@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.ports.cursors import (
@@ -23,8 +23,18 @@ from servioticy.storage.sources import PostgresSources
 
 ACTING = "actions-"
 """So begin the ids of those that are of a composite stream, for the actions it asks for."""
+PAGE = 1_000
+"""Cursors that are read at once."""
 _DELIVERYS_LOCK = 7_305_808_869_233  # any number that only delivery uses
 _BROKERS_LOCK = 7_305_808_869_287
+
+
+class Standing(NamedTuple):
+    """Where a durable subscription stands, or a composite stream that asks for actions."""
+
+    id: str
+    created_ms: int
+    cursor: StoredCursor
 
 
 class Deliverer(Enum):
@@ -54,7 +64,7 @@ class PostgresCursors:
 
     def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
         """Return these, as they are now; those that are gone are missing."""
-        acting, subscribed = _apart(ids)
+        acting, subscribed = apart(ids)
         return [*self._subscribed(subscribed), *self._acting(acting)]
 
     def _subscribed(self, ids: Sequence[str]) -> list[DurableSubscription]:
@@ -80,10 +90,21 @@ class PostgresCursors:
         """Return what a tenant may read of a Service Object or a group: so many streams."""
         return self._sources.about(tenant, source, most)
 
+    def every(self) -> Iterator[list[Standing]]:
+        """Yield where all of them stand, those too that are not delivered to, some at a time."""
+        for name, prefix, start in (("every", "", ""), ("every_acting", ACTING, 0)):
+            after: object = start
+            while page := self._database.rows(self._sql[name], {"after": after, "most": PAGE}):
+                yield [
+                    Standing(f"{prefix}{id_}", created, read_cursor(text))
+                    for id_, created, text in page
+                ]
+                after = page[-1][0]
+
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""
         texts = {id_: write_cursor(each) for id_, each in cursors.items()}
-        acting, subscribed = _apart(cursors)
+        acting, subscribed = apart(cursors)
         if subscribed:
             own = [texts[each] for each in subscribed]
             self._database.rows(self._sql["store"], {"ids": subscribed, "cursors": own})
@@ -92,7 +113,7 @@ class PostgresCursors:
             self._database.rows(self._sql["store_acting"], {"streams": acting, "cursors": own})
 
 
-def _apart(ids: Iterable[str]) -> tuple[list[int], list[str]]:
+def apart(ids: Iterable[str]) -> tuple[list[int], list[str]]:
     """Return the streams of those that are for their actions, and the others."""
     acting, subscribed = list[int](), list[str]()
     for each in ids:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import psycopg2
 import psycopg2.errors
@@ -136,6 +136,17 @@ class Database:
         values = [part.values[each] for each in order]
         execution: bytes = cursor.mogrify(f"EXECUTE {part.name} ({places})", values)
         return execution
+
+    def copy(self, sql: str, file: BinaryIO, at_once: int = 1 << 20) -> None:
+        """Run a `COPY`: its rows go to the file, or come from it, a part at a time."""
+        with answering():
+            connection, _fresh = self._connection()
+            try:
+                with connection.cursor() as cursor:
+                    cursor.copy_expert(sql, file, at_once)
+            except LOST:
+                self.close()
+                raise
 
     def row(self, sql: str | Prepared, values: Mapping[str, Any] | None = None) -> Row | None:
         """The first row, or None."""

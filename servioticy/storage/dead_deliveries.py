@@ -11,6 +11,10 @@ from servioticy.storage.queries import queries
 
 MAX_KEPT = 10_000
 """Of one subscription."""
+MAX_BYTES, ROW_BYTES = 256 * 1024 * 1024, 1_024
+"""Of all subscriptions of a tenant; and what each counts for beside its document."""
+LOOKED_FOR = 16
+"""With each so-many-th that a process buries: all rows of a tenant are summed up for it."""
 MAX_AT_ONCE = 100
 MAX_REASON = 500
 
@@ -21,6 +25,7 @@ class PostgresDeadDeliveries:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._sql = queries("dead_deliveries")
+        self._buried = 0
 
     def bury(
         self, tenant: int, subscription: str, dead: DeadDelivery, reason: str, now_ms: int
@@ -39,6 +44,10 @@ class PostgresDeadDeliveries:
         with self._database.transaction():
             self._database.rows(self._sql["bury"], values)
             self._database.rows(self._sql["forget_oldest"], whose | {"most": MAX_KEPT})
+            if not self._buried % LOOKED_FOR:
+                bounds = {"tenant": tenant, "most": MAX_BYTES, "row": ROW_BYTES}
+                self._database.rows(self._sql["forget_oldest_of_all"], bounds)
+            self._buried += 1
 
     def to_redrive(self, tenant: int, subscription: str) -> list[DeadDelivery]:
         """Return some of those that are to be delivered once more, the oldest first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from servioticy.domain.log_loss import Loss, Stored
@@ -47,6 +48,21 @@ class PostgresLogIdentity:
                     self._renumber(values)
                 for name in ("move_progress", "move_forwarded"):
                     self._database.rows(self._sql[name], values)
+
+    def begin_anew(self, topic: str, topic_id: str, begins: Mapping[int, int]) -> None:
+        """Go on in another log, by partition from these offsets on; nothing of it is skipped.
+
+        What is stored is numbered from stored progress down: below zero, and out of the way.
+        """
+        with self._database.transaction():
+            for partition in begins:
+                values = {"partition": partition, "stored": 0}
+                for name in ("keep_unacknowledged", "forget_superseded"):
+                    self._database.rows(self._sql[name], values)
+            places = {"partitions": list(begins), "offsets": list(begins.values())}
+            for name in ("begin_anew", "begin_forwarded_anew"):
+                self._database.rows(self._sql[name], places)
+            self._database.rows(self._sql["replace"], {"topic": topic, "topic_id": topic_id})
 
     def _renumber(self, values: dict[str, Any]) -> None:
         """Records that wait keep their order, before all that the log has: below zero.

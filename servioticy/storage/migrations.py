@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from importlib import resources
 
 from servioticy.errors import SetupError
@@ -16,8 +17,10 @@ from servioticy.storage.roles import make_roles
 _LOCK = 7_305_808_869_231  # any number that only migrations use
 
 
-def migrate(database: Database) -> list[str]:
+def migrate(database: Database, only: Collection[str] | None = None) -> list[str]:
     """Apply what is missing and return its names. Safe to run at the same time twice.
+
+    `only` these files, by their names; others may have been applied.
 
     Raises SetupError, and changes nothing, where a file differs from what was applied under its
     name: the schema then is not the one that the programs expect; and where the roles of the
@@ -32,6 +35,8 @@ def migrate(database: Database) -> list[str]:
         database.rows(sql["prepare"])
         checksums = dict(database.rows(sql["applied"]))
         for file in sorted(_files(), key=lambda each: each.name):
+            if only is not None and file.name not in only:
+                continue
             content = file.read_text("utf-8")
             values = {"name": file.name, "checksum": _checksum(content)}
             if file.name not in checksums:
@@ -46,6 +51,22 @@ def migrate(database: Database) -> list[str]:
                     "put the file back as it was, and write a new one for the change"
                 )
     return applied
+
+
+def known() -> dict[str, str]:
+    """Return the checksum of each file by its name, in the order in which they are applied."""
+    return {
+        each.name: _checksum(each.read_text("utf-8"))
+        for each in sorted(_files(), key=lambda each: each.name)
+    }
+
+
+def applied(database: Database) -> dict[str, str | None]:
+    """Return what was applied to a database, with checksums; empty where there is no schema."""
+    sql = queries("migrations")
+    if not database.rows(sql["exists"])[0][0]:
+        return {}
+    return dict(database.rows(sql["applied"]))
 
 
 def _checksum(content: str) -> str:

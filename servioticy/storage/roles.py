@@ -28,6 +28,8 @@ class Role(Enum):
     """The API between tenants: statements whose text says so (`-- Between tenants`)."""
     PIPELINE = "servioticy_pipeline"
     DELIVERY = "servioticy_delivery"
+    BACKUP = "servioticy_backup"
+    """Sees all rows of all tables, for a back-up; changes none."""
 
 
 class Standing(NamedTuple):

@@ -11,6 +11,7 @@ from support.mqtt_client import MqttClient
 from support.running_broker import RunningBroker, an_update
 from support.stomp_client import StompClient
 
+from broker.stomp_outlet import StompOutlet
 from servioticy.domain.model import StreamRef
 
 ALICE, BOB = "token-1", "token-2"
@@ -118,3 +119,23 @@ def test_who_finds_no_place_is_told_whose_places_are_taken(
     assert first.welcome.command == "CONNECTED"
     assert second.welcome.command == "ERROR"
     assert told in str(second.welcome)
+
+
+def test_nothing_is_kept_of_subscriptions_that_have_ended_or_not_come_about(
+    broker: RunningBroker, alice: StompClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client may make up as many names as it likes, one after the other."""
+    outlets: list[StompOutlet] = []
+    note = StompOutlet.forget
+    monkeypatch.setattr(
+        StompOutlet, "forget", lambda self, name: (outlets.append(self), note(self, name))[1]
+    )
+    for number in range(300):
+        named = {"id": str(number), "destination": STREAM, "ack": "client"}
+        alice.send("SUBSCRIBE", named)
+        alice.send("UNSUBSCRIBE", named)
+    alice.send("SUBSCRIBE", {"id": "r", "destination": STREAM, "receipt": "r"})
+    assert alice.receive().headers == {"receipt-id": "r"}
+
+    (outlet,) = set(outlets)
+    assert (outlet.destinations, outlet.cumulative) == ({"r": STREAM}, set())

@@ -35,6 +35,8 @@ class FlakyReceiver:
         self._number = number
         self.taken: defaultdict[str, list[Taken]] = defaultdict(list)
         self.failed = 0
+        self.is_away = False
+        """Takes nothing for now."""
         self._chance = random.Random(7)
         self._row: defaultdict[str, int] = defaultdict(int)
         self._lock = threading.Lock()
@@ -67,6 +69,8 @@ class FlakyReceiver:
 
     def _take(self, path: str, id_: str, body: bytes) -> int:
         with self._lock:
+            if self.is_away:
+                return HTTPStatus.SERVICE_UNAVAILABLE
             if self._row[path] < MAX_IN_A_ROW and self._chance.random() < self.failing:
                 self._row[path] += 1
                 self.failed += 1

@@ -22,7 +22,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
-SECONDS_FOR_A_COMMAND = 60.0
+SECONDS_FOR_A_COMMAND = 180.0
+"""A restore starts a Postgres and a broker: ten seconds, or many times that beside other work."""
 SECONDS_FOR_A_LINE = 20.0
 LOOP = r"""
 while IFS= read -r -d '' command <&8; do

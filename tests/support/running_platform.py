@@ -33,8 +33,12 @@ class CommandFailedError(AssertionError):
 class RunningPlatform:
     """`servioticy up` on a folder of its own, and one tenant."""
 
-    def __init__(self, data: Path, partitions: int = 2) -> None:
+    def __init__(self, data: Path, partitions: int = 2, back_up: Path | None = None) -> None:
+        """`back_up` is restored before it is started."""
         self.data = data
+        if back_up is not None:  # before ports are chosen: it takes a while
+            self._environment = {**os.environ, "SERVIOTICY_DATA": str(data)}
+            self.restored = self.command("restore", str(back_up)).stdout
         self.api_port, self.live_port, self.mqtt_port = (ports.free() for _ in range(3))
         programs = ("up", "api", "live", "mqtt", "pipeline")
         self.metrics_ports = {name: ports.free() for name in programs}

@@ -27,6 +27,8 @@ COMMANDS = [
         "doctor",
         "tail",
         "bench",
+        "backup",
+        "restore",
     ),
     *("apply", "get", "put", "history", "export", "import", "status", "usage"),
 ]

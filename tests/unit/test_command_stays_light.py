@@ -15,7 +15,7 @@ import pytest
 
 ID = "1423072260000" + "0" * 32
 HEAVY = {
-    *("api", "broker", "delivery", "pipeline", "sandbox", "benchmarks", "demonstration"),
+    *("api", "ingest", "broker", "delivery", "pipeline", "sandbox", "benchmarks", "demonstration"),
     *("pyspark", "pandas", "pyarrow", "numpy", "flask", "confluent_kafka", "kafka", "psycopg2"),
     *("py_mini_racer", "wasmtime", "jsonpath_ng", "aiohttp", "prometheus_client", "joserfc"),
     *("cryptography", "rich", "click", "pygments", "pooch", "psutil", "river"),

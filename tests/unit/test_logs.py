@@ -24,7 +24,9 @@ def as_before() -> Iterator[None]:
         logging.getLogger(name).setLevel(before)
 
 
-@pytest.mark.parametrize("name", ["servioticy.pipeline", "api", "delivery", "pipeline.x"])
+@pytest.mark.parametrize(
+    "name", ["servioticy.pipeline", "api", "ingest", "delivery", "pipeline.x"]
+)
 def test_events_of_every_program_are_written(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

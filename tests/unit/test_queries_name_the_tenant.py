@@ -29,6 +29,7 @@ PIPELINE = "a partition's task computes for all tenants; what it is told comes f
 DELIVERY = "one process delivers to the subscriptions of all tenants, each by its id"
 FLEETS = "one process at a time works for all tenants, each job and each group by its tenant"
 OLD = "what is old goes, whosesoever it is"
+BACKUP = "a back-up has all rows, whosesoever they are"
 LOSS = "a loss of the log is accepted for a whole partition, whoever has records in it"
 
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
@@ -144,6 +145,12 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "left_behind.dead_deliveries": ({"dead_deliveries"}, OLD),
     "usage.forget": ({"usage_hours"}, "what is old goes, whosesoever it is"),
     "usage.forget_grants": ({"ended_grants"}, "what is old goes, whosesoever it is"),
+    "backup.copy_stored_updates": ({"stored_updates"}, BACKUP),
+    "backup.copy_superseded": ({"superseded"}, BACKUP),
+    "backup.copy_put_off": ({"put_off"}, BACKUP),
+    "backup.streams_of": ({"streams"}, BACKUP),
+    "cursors.every": ({"cursors", "subscriptions"}, BACKUP),
+    "cursors.every_acting": ({"acting_streams"}, BACKUP),
     "log.keep_unacknowledged": ({"updates", "superseded"}, LOSS),
     "log.forget_superseded": ({"superseded", "put_off"}, LOSS),
     "log.renumber_updates": ({"updates", "put_off"}, LOSS),
@@ -171,8 +178,8 @@ BETWEEN_TENANTS = {
 }
 """Those that name a tenant and read what is not its own."""
 
-FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors"}
-"""Files of the pipeline and of delivery, which have roles of their own."""
+FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors", "backup"}
+"""Files of the pipeline, of delivery and of back-ups, which have roles of their own."""
 
 
 def tables() -> set[str]:

@@ -30,6 +30,11 @@ class BadDocument(ServioticyError):
         self.hint = ""
         """What to do next, where the reason is the original's and stays as it is."""
 
+    def hinted(self, hint: str) -> BadDocument:
+        """Return the error with what to do next."""
+        self.hint = hint
+        return self
+
     @property
     def all(self) -> tuple[BadDocument, ...]:
         """All that is wrong, as far as it was looked for."""

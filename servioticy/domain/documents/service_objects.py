@@ -38,6 +38,8 @@ ArgumentNames = Callable[[str], tuple[str, ...]]
 
 MAX_CHANNELS_OF_A_STREAM = 1000
 MAX_NAME = 200
+STREAMS = 'It is {"streams":{"NAME":{"channels":{"NAME":{"type":"number"}}}}} at least'
+TYPES = "A type is number, string, boolean, geo_point, or Array[...] of one of them"
 _NOT_IN_A_NAME = re.compile(r"[/\x00-\x1f]")
 
 
@@ -54,8 +56,11 @@ def parse_service_object(
     """
     meter = meter or Meter()
     if document.get("streams") is None:
-        raise BadDocument("Service Object without streams", "", REQUIRED)
-    streams = _object(document["streams"], WHOLE.at("streams", words="streams"))
+        raise BadDocument("Service Object without streams", "", REQUIRED).hinted(STREAMS)
+    place = WHOLE.at("streams", words="streams")
+    if not isinstance(document["streams"], dict):
+        raise place.bad("has to be a JSON object", WRONG_TYPE).hinted(STREAMS)
+    streams = document["streams"]
     meter.count(MAX_STREAMS, len(streams), WHOLE.at("streams"))
     _check_actions(document.get("actions"))
     _check_ttl(document.get("dataTTL"))
@@ -124,7 +129,7 @@ def _channel(name: str, content: Any, stream: Part, aliases: Aliases) -> Channel
     type_name = normal_type(aliases.expanded(str(content["type"]), type_part))
     if type_name is None:
         reason = f"Channel {name} with incorrect type: {content['type']}"
-        raise BadDocument(reason, type_part.pointer, CHANNEL_TYPE)
+        raise BadDocument(reason, type_part.pointer, CHANNEL_TYPE).hinted(TYPES)
     if name == "location" and type_name != "geo_point":
         reason = "location channel has to be geo_point type"
         raise BadDocument(reason, type_part.pointer, CHANNEL_TYPE)

@@ -24,6 +24,8 @@ from servioticy.domain.values import fits
 
 MAX_TIMESTAMP = 2**63 - 1
 MOST_LISTED = 10
+WHEN = "It is when this was measured: milliseconds since 1970, or a date as 2026-11-24T09:30:00Z"
+VALUES = 'An update is {"channels":{"NAME":{"current-value":21.5}},"lastUpdate":1795512600250}'
 """Channels that are named to whoever names another one."""
 
 
@@ -59,7 +61,7 @@ class UpdateReader:
 
     def _check_channels(self, document: dict[str, Any]) -> None:
         if "channels" not in document:
-            raise BadDocument("No channels", "", REQUIRED)
+            raise BadDocument("No channels", "", REQUIRED).hinted(VALUES)
         channels = document["channels"]
         if not isinstance(channels, dict) or not channels:
             code = REQUIRED if channels == {} else WRONG_TYPE
@@ -67,13 +69,11 @@ class UpdateReader:
         types = self.types
         for name, content in channels.items():
             if name not in types:
-                error = BadDocument(
+                raise BadDocument(
                     f"The Service Object Stream does not have a channel: {name}",
                     WHOLE.at("channels", name).pointer,
                     UNKNOWN_CHANNEL,
-                )
-                error.hint = _listed(types)
-                raise error
+                ).hinted(_listed(types))
             _check_value(name, content, types[name])
 
 
@@ -93,7 +93,7 @@ def _timestamp(document: dict[str, Any]) -> int:
     if len(document) > len(UPDATE) or "lastUpdate" not in document or "channels" not in document:
         check_keys(document, UPDATE, WHOLE)
     if "lastUpdate" not in document:
-        raise BadDocument("The lastUpdate field was not found", "", REQUIRED)
+        raise BadDocument("The lastUpdate field was not found", "", REQUIRED).hinted(WHEN)
     value = document["lastUpdate"]
     if isinstance(value, str):
         try:
@@ -110,7 +110,7 @@ def _check_value(name: str, content: Any, type_name: str) -> None:
         check_keys(content, VALUE, WHOLE.at("channels", name, words=f"channel {name}"))
         code = REQUIRED if isinstance(content, dict) else WRONG_TYPE
         reason = f"channel {name} without current-value"
-        raise BadDocument(reason, WHOLE.at("channels", name).pointer, code)
+        raise BadDocument(reason, WHOLE.at("channels", name).pointer, code).hinted(VALUES)
     if len(content) > 1 and "unit" not in content:
         check_keys(content, VALUE, WHOLE.at("channels", name, words=f"channel {name}"))
     value = content["current-value"]

@@ -95,3 +95,20 @@ UPDATE cursors
    SET cursor = moved.cursor::json
   FROM unnest(%(ids)s, %(cursors)s) AS moved (id, cursor)
  WHERE subscription_id = moved.id;
+
+-- every --
+-- All durable subscriptions, from an id on.
+SELECT subscription_id, created_at, cursor::text
+  FROM cursors
+  JOIN subscriptions ON subscriptions.id = subscription_id
+ WHERE subscription_id > %(after)s
+ ORDER BY subscription_id
+ LIMIT %(most)s;
+
+-- every_acting --
+-- The same of composite streams that ask for actions.
+SELECT stream_id, created_at, cursor::text
+  FROM acting_streams
+ WHERE stream_id > %(after)s
+ ORDER BY stream_id
+ LIMIT %(most)s;

@@ -113,3 +113,18 @@ UPDATE progress
 UPDATE forwarded
    SET next_offset = least(next_offset, %(next)s)
  WHERE from_partition = %(partition)s;
+
+-- begin_anew --
+-- Of each partition of another log all before this is stored, and emitted or noted in put_off.
+INSERT INTO progress (log_partition, next_offset, emitted_offset)
+SELECT log_partition, next_offset, next_offset
+  FROM unnest(%(partitions)s::integer[], %(offsets)s::bigint[]) AS p (log_partition, next_offset)
+    ON CONFLICT (log_partition) DO UPDATE
+   SET next_offset = excluded.next_offset, emitted_offset = excluded.emitted_offset;
+
+-- begin_forwarded_anew --
+-- They count from stored progress, as all that comes out of a back-up.
+UPDATE forwarded
+   SET next_offset = greatest(0, forwarded.next_offset + p.next_offset)
+  FROM unnest(%(partitions)s::integer[], %(offsets)s::bigint[]) AS p (log_partition, next_offset)
+ WHERE from_partition = log_partition;

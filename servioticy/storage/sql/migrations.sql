@@ -12,6 +12,9 @@ CREATE TABLE IF NOT EXISTS migrations (
 );
 ALTER TABLE migrations ADD COLUMN IF NOT EXISTS checksum text;
 
+-- exists --
+SELECT to_regclass('public.migrations') IS NOT NULL;
+
 -- applied --
 SELECT name, checksum
   FROM migrations;

@@ -5,7 +5,7 @@ DECLARE
     wanted text;
 BEGIN
     FOREACH wanted IN ARRAY '{servioticy_api, servioticy_platform, servioticy_pipeline,
-                              servioticy_delivery}'::text[] LOOP
+                              servioticy_delivery, servioticy_backup}'::text[] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = wanted) THEN
             BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN NOINHERIT', wanted);

@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0117 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0120 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -402,12 +402,12 @@ COMMENT ON COLUMN subscriptions.changes IS
 CREATE INDEX subscriptions_by_stream ON subscriptions (stream_id);
 CREATE INDEX subscriptions_by_tenant ON subscriptions (stream_id, tenant_id, created_at, id);
 CREATE UNIQUE INDEX subscriptions_pubsub_once
-    ON subscriptions (stream_id, destination) WHERE callback = 'pubsub';
+    ON subscriptions (stream_id, tenant_id, destination) WHERE callback = 'pubsub';
 CREATE INDEX subscriptions_by_source
     ON subscriptions (service_object, tenant_id, created_at, id) WHERE service_object IS NOT NULL;
 CREATE INDEX subscriptions_to_groups ON subscriptions (tenant_id) WHERE group_name IS NOT NULL;
 CREATE UNIQUE INDEX subscriptions_pubsub_to_many_once
-    ON subscriptions (service_object, group_name, destination) NULLS NOT DISTINCT
+    ON subscriptions (service_object, group_name, tenant_id, destination) NULLS NOT DISTINCT
  WHERE callback = 'pubsub' AND service_object IS NOT NULL;
 
 CREATE VIEW subscribed_streams WITH (security_invoker = true) AS

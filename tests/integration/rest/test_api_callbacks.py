@@ -12,6 +12,7 @@ from api.resources.callback_tests import MOST_WAITING
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.ports.cursors import StoredCursor
 from servioticy.ports.dead_deliveries import DeadDelivery, Trouble
+from servioticy.storage import dead_deliveries
 from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
@@ -144,6 +145,43 @@ def test_what_is_dead_is_listed_and_delivered_once_more(
     assert len(dead.to_redrive(stored.tenant, id_)) == 100
     dead.revived(stored.tenant, id_, "0")
     assert dead.to_redrive(stored.tenant, id_)[0].id == "1"
+
+
+def test_the_dead_of_all_subscriptions_of_a_tenant_have_so_many_bytes(
+    alice: Caller,
+    bob: Caller,
+    served: Served,
+    cursors: PostgresCursors,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The oldest go, whosesoever subscription of it they are; nobody else's do."""
+    size, kept = 10_000, 20
+    monkeypatch.setattr(dead_deliveries, "MAX_BYTES", kept * (size + dead_deliveries.ROW_BYTES))
+    dead = PostgresDeadDeliveries(served.platform.database)
+    document = orjson.dumps({"lastUpdate": 1, "x": "y" * size})[:-2][: size - 2] + b'"}'
+    names: dict[str, list[str]] = {}
+
+    def bury(caller: Caller, count: int) -> None:
+        (stored,) = cursors.subscriptions([names[caller.token][-1]])
+        for at in range(count):
+            what = DeadDelivery(f"{at}", StreamRef("so", "a"), LastUpdate(at, document))
+            dead.bury(stored.tenant, stored.id, what, "422", 7)
+
+    def listed(caller: Caller) -> list[int]:
+        path = "/subscriptions/{}/dead-deliveries"
+        told = [caller.ask("GET", path.format(each)).get_json() for each in names[caller.token]]
+        return [len(each["deadDeliveries"]) for each in told]
+
+    for caller, counts in ((bob, (30,)), (alice, (12, 40))):
+        for count in counts:
+            so = caller.create(SIMPLE)
+            names.setdefault(caller.token, []).append(subscribe(caller, so).get_json()["id"])
+            bury(caller, count)
+    beyond = dead_deliveries.LOOKED_FOR - 1
+
+    first, second = listed(alice)
+    assert (first, kept <= second <= kept + beyond) == (0, True)
+    assert kept <= listed(bob)[0] <= 30
 
 
 @pytest.mark.parametrize("path", ["/secret", "/resume", "/dead-deliveries/redrive"])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 from api_builders import SIMPLE, Caller, Served
 from changing_documents import composite
+from granting import give, id_of
 
 from api.app import SERVICES
 from api.edge.calls import Answer, Application, Request
@@ -14,24 +16,144 @@ from api.updates_lane import UpdatesLane
 from servioticy.http_heads import parse
 from servioticy.ports.partition_store import Batch, StoredVerdict
 
-MESSAGES: list[tuple[str, str, str, str]] = [
-    ("GET", "/nothing/at/all", "Not found. Check the documentation", "docs/rest.md"),
-    ("GET", "/{so}/streams/b", "This Service Object does not have this stream.", "/streams lists"),
-    ("PUT", "/{so}/streams/b", "This Service Object does not have this stream.", "/streams lists"),
+NO_STREAM = "This Service Object does not have this stream."
+NOT_FOUND = "Not found. Check the documentation"
+NO_METHOD = "Method not allowed. Check the documentation"
+FUNCTION = "function(a) { return iot.value(a) }"
+VALUE = b'{"channels":{"x":{"current-value":1}}%b}'
+
+
+def computed(version: str, code: str = FUNCTION) -> bytes:
+    """A document with a stream that is computed."""
+    channels = {"x": {"type": "number", "current-value": code}}
+    document = {"version": version, "streams": {**SIMPLE["streams"], "b": {"channels": channels}}}
+    return orjson.dumps(document)
+
+
+DATE = "2026-11-24T09:30:00.250Z"
+MESSAGES: list[tuple[str, str, bytes, str, str]] = [
+    # Addresses.
+    ("GET", "/nothing/at/all", b"", NOT_FOUND, "docs/rest.md"),
+    ("GET", "/{so}/streams/a/live", b"", NOT_FOUND, "docs/rest/live.md"),
+    ("GET", "/{so}/streams/a/events/", b"", NOT_FOUND, "docs/rest/live.md"),
+    ("GET", "/{so}/streams/b", b"", NO_STREAM, "Its streams are a"),
+    ("PUT", "/{so}/streams/b", b"", NO_STREAM, "Its streams are a"),
+    ("POST", "/{so}/streams/a", b"{}", NO_METHOD, "This address has DELETE, GET, PUT"),
+    ("GET", "/{so}/streams/a/updates?form=1", b"", "there is no parameter", "'from'"),
+    ("GET", "/{so}/streams/a/updates?from=noon", b"", "from has to be", "date as 2026"),
+    # Documents.
+    ("POST", "/", b"{}", "Service Object without streams", '"streams":{'),
+    ("POST", "/", b'{"streams":[]}', "streams: has to be a JSON object", '"streams":{'),
+    (
+        "POST",
+        "/",
+        b'{"streams":{"a":{"channels":{"x":{"type":"float"}}}}}',
+        "Channel x with incorrect type: float",
+        "A type is number, string",
+    ),
+    (
+        "POST",
+        "/",
+        b'{"streams":{"a":{"channels":{"x":{"type":"number","curent-value":""}}}}}',
+        "stream a: channel x: there is no 'curent-value'",
+        "'current-value'?",
+    ),
+    ("POST", "/", computed("0.1.0"), "stream b: channel x: this is a function", '"0.2.0"'),
+    (
+        "POST",
+        "/",
+        computed("0.2.0", "function(c) { return 1 }"),
+        "stream b: a function names 'c'",
+        "neither a stream nor a group",
+    ),
+    # Updates.
+    (
+        "PUT",
+        "/{so}/streams/a",
+        b'{"channels":{"x":1},"lastUpdate":1}',
+        "channel x without",
+        '"cur',
+    ),
+    ("PUT", "/{so}/streams/a", b'{"lastUpdate":1}', "No channels", '{"channels":{'),
+    ("PUT", "/{so}/streams/a", VALUE % b"", "The lastUpdate field was not found", "milliseconds"),
+    ("PUT", "/{so}/streams/a", VALUE % b',"lastUpdate":"noon"', "The lastUpdate has", "date as"),
+    (
+        "PUT",
+        "/{so}/streams/a",
+        b'{"channels":{"y":{"current-value":1}},"lastUpdate":1}',
+        "The Service Object Stream does not have a channel: y",
+        "Its channels are x",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("method", "path", "message", "next_"), MESSAGES)
+@pytest.mark.parametrize(("method", "path", "body", "message", "next_"), MESSAGES)
 def test_a_mistake_is_told_what_to_do_next(
-    alice: Caller, method: str, path: str, message: str, next_: str
+    alice: Caller, method: str, path: str, body: bytes, message: str, next_: str
 ) -> None:
+    """Where the message is the original's, it stays, and `detail` has a sentence more."""
     so = alice.create()
 
-    said: dict[str, Any] = alice.ask(method, path.format(so=so)).get_json()
+    said: dict[str, Any] = alice.ask(method, path.format(so=so), data=body).get_json()
 
-    assert said["message"] == message
-    assert said["detail"].startswith(message)
+    assert said["message"].startswith(message)
+    assert said["detail"].startswith(said["message"])
     assert next_ in said["detail"]
+
+
+@pytest.mark.parametrize("form", ["text/plain", "application/xml"])
+def test_another_content_type_is_told_how_to_say_json(alice: Caller, form: str) -> None:
+    said = alice.ask("POST", "/", data=b"{}", headers={"Content-Type": form}).get_json()["detail"]
+
+    assert "-H 'Content-Type: application/json'" in said
+    assert "--json" in said
+
+
+def test_only_who_may_read_them_all_is_told_which_streams_there_are(
+    alice: Caller, bob: Caller
+) -> None:
+    """Who was granted one, or has a token for one, does not learn of the others."""
+    so = alice.create({"streams": {f"s{n}": SIMPLE["streams"]["a"] for n in range(12)}})
+    give(alice, so, "s1", tenant=id_of(bob), use="read")
+    scope = {"name": "n", "serviceObject": so, "stream": "s1", "rights": ["send", "read"]}
+    token = alice.ask("POST", "/tokens", json=scope).get_json()["token"]
+    path = f"/{so}/streams/none"
+
+    own = alice.ask("GET", path).get_json()["detail"]
+    others = bob.ask("GET", path)
+    narrow = alice.ask("GET", path, headers={"Authorization": token})
+
+    assert "s0, s1, s2" in own
+    assert own.endswith("s9 and 2 more")
+    for answer in (others, narrow):
+        assert answer.status_code in (401, 403, 404)
+        assert "s0" not in answer.text
+
+
+def test_the_platforms_own_ports_are_told_when_they_are_named(
+    served: Served, alice: Caller
+) -> None:
+    """Also when the address is changed; the callback is there all the same."""
+    port = served.app.extensions[SERVICES].settings.api.port
+    so, wanted = alice.create(), {"callback": "http", "destination": f"http://localhost:{port}/"}
+
+    made = alice.ask("POST", f"/{so}/streams/a/subscriptions", json=wanted).get_json()
+    public = {"destination": "http://example.org/"}
+    moved = alice.ask("PUT", f"/subscriptions/{made['id']}", json=public).get_json()
+    back = alice.ask("PUT", f"/subscriptions/{made['id']}", json=wanted).get_json()
+
+    assert ["one of the platform's own" in each for each in made["warnings"]] == [True]
+    assert "warnings" not in moved
+    assert back["warnings"] == made["warnings"]
+
+
+def test_a_subscription_may_be_changed_to_end_at_a_date(alice: Caller) -> None:
+    so, wanted = alice.create(), {"callback": "http", "destination": "http://example.org/"}
+    id_ = alice.ask("POST", f"/{so}/streams/a/subscriptions", json=wanted).get_json()["id"]
+
+    assert alice.ask("PUT", f"/subscriptions/{id_}", json={"expire": DATE}).status_code == 200
+
+    assert alice.ask("GET", f"/subscriptions/{id_}").get_json()["expire"] == 1_795_512_600_250
 
 
 def test_an_unknown_token_is_told_how_to_get_one(served: Served) -> None:
@@ -56,7 +178,7 @@ def test_an_address_that_is_not_called_is_told_when_it_is_named(
     alice: Caller, host: str, warned: bool
 ) -> None:
     so = alice.create()
-    wanted = {"callback": "http", "destination": f"http://{host}:8080/"}
+    wanted = {"callback": "http", "destination": f"http://{host}:9999/"}
 
     said = alice.ask("POST", f"/{so}/streams/a/subscriptions", json=wanted)
 

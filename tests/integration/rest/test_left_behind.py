@@ -139,7 +139,21 @@ def test_the_bytes_of_documents_are_counted(served: Served, alice: Caller) -> No
     put(alice, so, 1)
     assert before < used() < 3 * before
 
+    template = {"parameters": {}, "document": SIMPLE}
+    id_ = alice.ask("POST", "/templates", json=template).get_json()["id"]
+    before = used()
+    changed = {**template, "document": {**SIMPLE, "description": "1"}}
+    assert alice.ask("PUT", f"/templates/{id_}", json=changed).status_code == 202
+    assert used() > before
+
     PostgresQuotas(served.platform.database).give("alice", "document-bytes", used())
     served.app.extensions[SERVICES].quotas._known.clear()
-    answer = alice.ask("PUT", f"/{so}", json={**SIMPLE, "description": "2"})
-    assert (answer.status_code, answer.get_json()["quota"]["name"]) == (429, "document-bytes")
+    changed["document"]["description"] = "2"
+    for method, path, body in (
+        ("PUT", f"/{so}", {**SIMPLE, "description": "2"}),
+        ("POST", "/templates", template),
+        ("PUT", f"/templates/{id_}", changed),
+    ):
+        answer = alice.ask(method, path, json=body)
+        assert (answer.status_code, answer.get_json()["quota"]["name"]) == (429, "document-bytes")
+    assert alice.ask("POST", f"/templates/{id_}/versions/1/activate").status_code == 202

@@ -13,8 +13,9 @@ import pytest
 
 from benchmarks import worst_documents
 from ingest.parsing.definitions import AT_ONCE, Definitions
-from ingest.parsing.document_parser import COMMAND, DocumentParser, TookTooLong
+from ingest.parsing.document_parser import COMMAND, DocumentParser, parsing_process
 from sandbox.text import argument_names
+from servioticy.apart.asking import OtherProcess, TookTooLong
 from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.domain.documents.limits import MAX_STEPS, Laborious, Meter
 from servioticy.domain.model import Definition
@@ -29,14 +30,14 @@ ENDS = (sys.executable, "-c", "")
 
 @pytest.fixture
 def parser() -> Iterator[DocumentParser]:
-    parser = DocumentParser(seconds=SECONDS)
+    parser = DocumentParser(process=parsing_process(SECONDS))
     yield parser
     parser.close()
 
 
 def ending() -> DocumentParser:
     """A parser whose process could not answer."""
-    return DocumentParser(seconds=SECONDS, command=ENDS)
+    return DocumentParser(process=OtherProcess(ENDS, SECONDS, "the process that parses documents"))
 
 
 def definitions(new: DocumentParser, stored: DocumentParser) -> Definitions:
@@ -97,8 +98,10 @@ def test_what_takes_long_is_parsed_beside(parser: DocumentParser) -> None:
 
 def test_a_document_that_takes_too_long_is_refused_and_the_next_is_parsed() -> None:
     """What nobody has thought of yet holds neither a thread nor a core for ever."""
-    stuck = DocumentParser(seconds=0.2, command=NEVER_ANSWERS)
-    found = definitions(stuck, DocumentParser(seconds=0.2, command=NEVER_ANSWERS))
+    process = OtherProcess(NEVER_ANSWERS, 0.2, "the process that parses documents")
+    stuck = DocumentParser(process=process)
+    other = OtherProcess(NEVER_ANSWERS, 0.2, "the process that parses documents")
+    found = definitions(stuck, DocumentParser(process=other))
     document = worst_documents.everything(400_000)
     with pytest.raises(BadDocument, match="takes too long to understand") as refused:
         found.parsed(document, "so")
@@ -106,19 +109,10 @@ def test_a_document_that_takes_too_long_is_refused_and_the_next_is_parsed() -> N
     with pytest.raises(TookTooLong):
         found.understood("so", 1, orjson.dumps(document))
 
-    assert stuck._process is None
-    stuck._command, stuck._seconds = COMMAND, SECONDS
+    assert process._process is None
+    process.command, process.seconds = COMMAND, SECONDS
     assert found.parsed(document, "so").id == "so"
     stuck.close()
-
-
-def test_the_process_ends_with_those_who_ask(parser: DocumentParser) -> None:
-    """Also where they are killed: its end of the socket closes."""
-    parser.parse(SIMPLE, "so", Meter())
-    assert parser._process is not None
-    parser._process._connection.close()
-
-    assert parser._process._process.wait(30) == 0
 
 
 class Gated(DocumentParser):

@@ -9,12 +9,17 @@ import pytest
 from waiting import until
 
 from api.resources.search import _in_turns
+from api.search.searching import Step
 from servioticy.errors import Unavailable
-from servioticy.ports.history import VersionedUpdate
 from servioticy.turns import Turns
 
 STEPS = 5
-Found = Iterator[list[VersionedUpdate]]
+Found = Iterator[Step]
+NOTHING = Step(b"")
+
+
+def listens() -> bool:
+    return True
 
 
 class Steps:
@@ -33,14 +38,14 @@ class Steps:
             self.order.append(tenant)
             self.gate.wait(10)
             self._inside -= 1
-            yield []
+            yield NOTHING
 
 
 def test_one_computes_at_a_time_and_who_searches_much_delays_another_by_a_step() -> None:
     steps, turns = Steps(), Turns(10)
 
     def search(tenant: int) -> None:
-        for _ in _in_turns(steps.of(tenant), turns, tenant):
+        for _ in _in_turns(steps.of(tenant), turns, tenant, listens):
             pass
 
     def begun(tenant: int) -> threading.Thread:
@@ -66,19 +71,29 @@ def test_who_does_not_get_a_turn_in_time_is_told_so_and_nobody_waits_for_him() -
     steps, turns = Steps(), Turns(0.01)
     steps.gate.set()
     with turns.turn(1), pytest.raises(Unavailable):
-        next(_in_turns(steps.of(2), turns, 2))
+        next(_in_turns(steps.of(2), turns, 2, listens))
 
     assert steps.order == []
-    assert len(list(_in_turns(steps.of(2), turns, 2))) == STEPS
+    assert len(list(_in_turns(steps.of(2), turns, 2, listens))) == STEPS
 
 
 def test_a_search_that_fails_gives_its_turn_back() -> None:
     def failing() -> Found:
-        yield []
+        yield NOTHING
         raise ZeroDivisionError
 
     turns = Turns(0.01)
     with pytest.raises(ZeroDivisionError):
-        list(_in_turns(failing(), turns, 1))
+        list(_in_turns(failing(), turns, 1, listens))
 
-    assert len(list(_in_turns(iter([[]]), turns, 2))) == 1
+    assert len(list(_in_turns(iter([NOTHING]), turns, 2, listens))) == 1
+
+
+def test_who_has_gone_takes_no_more_steps_and_its_search_ends() -> None:
+    steps, here = Steps(), [True, True, False]
+    steps.gate.set()
+    found = _in_turns(steps.of(1), Turns(1), 1, lambda: here.pop(0))
+    with pytest.raises(Unavailable, match="nobody waits"):
+        list(found)
+
+    assert steps.order == [1, 1]

@@ -77,6 +77,7 @@ def test_who_is_cancelled_gives_its_place_back() -> None:
             await waiting
         async with asyncio.timeout(10), places.of(3) as has_place:
             assert has_place
+        assert not places._used, "nothing is kept of a tenant without a place"
 
     asyncio.run(scene())
 

@@ -5,31 +5,13 @@ Whoever adds one says here what bounds it and what takes its entries away; see d
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
 from pathlib import Path
+
+from long_lived_maps import maps
 
 import delivery
 
 ROOT = Path(delivery.__file__).parent
-OTHERS = ("broker", "bridge")
-"""Rooms of the program for messages."""
-KINDS = frozenset(
-    [
-        "dict",
-        "defaultdict",
-        "OrderedDict",
-        "Counter",
-        "deque",
-        "set",
-        "list",
-        "LRUCache",
-        "WeakKeyDictionary",
-        "WeakValueDictionary",
-        "WeakSet",
-        "Queue",
-    ]
-)
 
 BOUNDED = {
     "accounts.py:Accounts._counted": "MAX_COUNTED pairs; stored every ten seconds",
@@ -63,6 +45,7 @@ BOUNDED = {
     "admission/stays.py:_Index._held": "quotas sockets and live-subscriptions; leave",
     "backlog.py:Backlog._bytes": "of feeds and sockets; remove",
     "callbacks/asked_tests.py:AskedTests._sending": "MOST_AT_ONCE; the task's end",
+    "callbacks/requests.py:CallbackForm.fields": "a subscription, of 32 KiB; its end",
     "callbacks/receiver.py:Callbacks._hosts": "weak: hosts that are called now",
     "cursors.py:Cursor._next_offsets": "partitions",
     "fanout.py:FanOut._batches": "MAX_WAITING_BATCHES; as they are offered",
@@ -89,11 +72,13 @@ BOUNDED = {
     "transports/devices.py:Device._unreported": "WINDOW of each round; reported, or it leaves",
     "transports/devices.py:Device._unsent": "WINDOW; sent",
     "transports/http.py:HttpTransport._readers": "quota sockets; the call's end",
+    "transports/http_call.py:HttpCall._said": "MAX_HEAD_BYTES and a body of 4 KiB; the call's end",
     "transports/http_call.py:HttpCall._when_lost": "one of each place taken; it is lost",
     "transports/live.py:LiveSession._own": "MAX_SUBSCRIPTIONS; the task's end",
     "transports/live.py:LiveSession._subscriptions": "MAX_SUBSCRIPTIONS; _forget",
     "transports/live.py:LiveSession._tasks": "MAX_SUBSCRIPTIONS; the task's end",
     "transports/live_sender.py:LiveSender._ready": "each subscription once; sent",
+    "transports/pieces.py:Pieces._said": "what was read at once: no more is read; worked on",
     "transports/websocket.py:WebSocketTransport._admissions": "weak: open connections",
     "transports/websocket.py:WebSocketTransport._devices": "weak: open connections",
     "transports/websocket.py:WebSocketTransport._known": "weak: open connections",
@@ -106,42 +91,8 @@ BOUNDED = {
 """What bounds each, and after the semicolon what takes its entries away."""
 
 
-def maps() -> Iterator[str]:
-    """Yield all attributes of objects that hold many things."""
-    for path in sorted(ROOT.rglob("*.py")):
-        name = path.relative_to(ROOT)
-        if name.parts[0] in OTHERS:
-            continue
-        classes = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ClassDef)]
-        for each in classes:
-            for node in ast.walk(each):
-                yield from (f"{name}:{each.name}.{found}" for found in _held(node))
-
-
-def _held(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Assign):
-        targets, says = node.targets, ""
-    elif isinstance(node, ast.AnnAssign):
-        targets, says = [node.target], ast.unparse(node.annotation)
-    else:
-        return
-    is_many = node.value is not None and _is_many(node.value)
-    if is_many or any(f"{kind}[" in says for kind in KINDS):
-        for target in targets:
-            if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
-                yield target.attr
-
-
-def _is_many(value: ast.expr) -> bool:
-    if isinstance(value, (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)):
-        return True
-    made = value.func if isinstance(value, ast.Call) else None
-    made = made.value if isinstance(made, ast.Subscript) else made
-    return made is not None and ast.unparse(made).rpartition(".")[2] in KINDS
-
-
 def test_each_map_says_what_bounds_it_and_what_takes_it_away() -> None:
-    found = set(maps())
+    found = set(maps(ROOT))
 
     assert found - BOUNDED.keys() == set(), "say what bounds these"
     assert BOUNDED.keys() - found == set(), "these are gone"

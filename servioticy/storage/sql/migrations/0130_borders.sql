@@ -1,4 +1,4 @@
--- What crosses from tenant to tenant goes through the log (decision 0045). Components are of one
+-- What crosses from tenant to tenant goes through the log (decision 0046). Components are of one
 -- tenant; a record of the log may grow a tree for each of several tenants.
 
 ALTER TABLE progress ADD COLUMN next_tree bigint NOT NULL DEFAULT 0;

@@ -1,0 +1,86 @@
+"""Every map of the API, and of the way into the log, is bounded, and something empties it.
+
+Whoever adds one says here what bounds it and what takes its entries away; see docs/limits.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from long_lived_maps import maps
+
+import api
+import ingest
+
+REQUEST = "one request, or one turn of what goes on in the background"
+
+OF_API = {
+    "background/lost_ends.py:LostEnds._overdue": "MAX_OVERDUE; each look",
+    "documents/around.py:_Look._grants": REQUEST,
+    "documents/around.py:_Look.found": REQUEST,
+    "edge/calls.py:Application._always": "what is in it",
+    "edge/deadlines.py:Deadlines._since": "connections; end, or late",
+    "edge/edge.py:Edge._connections": "api_connections; disconnected",
+    "edge/edge.py:Edge._pools": "six",
+    "edge/edge.py:Edge._threads": "seven",
+    "edge/framing.py:Body.content": "max_body_bytes; the request's end",
+    "edge/incoming.py:Incoming._arrived": "MAX_AHEAD and a read; taken, or the connection's end",
+    "edge/pools.py:Budget._held": "callers that hold something; give",
+    "edge/pools.py:Pool._running": "threads; finished",
+    "edge/pools.py:Pool._waiting": "api_queue, and one a connection; its turn, or expired",
+    "edge/porch.py:Porch._waiting": "MOST_WAITING an address and state; its turn, or closed",
+    "edge/threads.py:Threads._jobs": "threads of its pool; a thread that is free",
+    "edge/threads.py:Threads._results": "threads of its pool; collect",
+    "edge/waiter.py:Waiter._new": "api_waiting_reads; each look",
+    "exports/columns.py:ParquetFile._batches": REQUEST + ": a row group",
+    "exports/columns.py:_Sink._parts": REQUEST + ": a page",
+    "exports/columns.py:_Table._kinds": REQUEST,
+    "exports/columns.py:_Table._types": REQUEST,
+    "exports/comma_separated.py:CommaSeparated._types": REQUEST,
+    "fleets/jobs.py:Jobs._careful": "MAX_CAREFUL; all at once",
+    "fleets/jobs.py:Jobs._versions": "MAX_VERSIONS; all at once",
+    "fleets/making.py:Maker._known": "MAX_KEPT; the oldest",
+    "http/attempts.py:Attempts._of": "MAX_REMEMBERED; the oldest",
+    "http/authentication.py:_rights": "routes",
+    "http/idempotency.py:Idempotency._full": "MAX_KNOWN tenants; the oldest",
+    "http/reading.py:Reading._counted": "MAX_TENANTS; stored every ten seconds",
+    "resources/descriptions.py:_our_file": "files of ours",
+    "resources/descriptions.py:_written": "contracts, and the name that we listen on",
+    "search/apart.py:SearchesApart._begun": "MOST_BEGUN; the search's end",
+    "search/apart.py:SearchesApart._ended": "MOST_BEGUN; the next step of any",
+    "search/blocks.py:Blocks.conditions": REQUEST,
+    "search/blocks.py:Kept.bounds": "ROOM_FOR_BOUNDS; the least used",
+    "search/blocks.py:Kept.contents": "ROOM; the least used",
+    "search/blocks.py:Kept.lists": "ROOM_FOR_BOUNDS; the least used",
+    "search/blocks.py:Rows.essences": REQUEST + ": two blocks",
+    "search/blocks.py:Rows.timestamps": REQUEST + ": two blocks",
+    "search/process.py:Answering._begun": "MOST_BEGUN; its end, or told that nobody wants it",
+    "server.py:_arriving": "what is let in at once; its connection's begin",
+    "workers.py:Workers._processes": "api_workers; its end",
+}
+OF_INGEST = {
+    "batches.py:Sorted.accepted": REQUEST,
+    "batches.py:Sorted.refused": REQUEST,
+    "hints.py:UpdateHints._newest": "ROOM streams; the least used",
+    "ingest.py:_Documents._known": REQUEST,
+    "ingest.py:_Part.ready": REQUEST,
+    "quotas.py:Known.buckets": "quotas of one tenant",
+    "quotas.py:Known.counts": "quotas of one tenant",
+    "quotas.py:Known.limits": "quotas of one tenant",
+    "quotas.py:Known.used": "quotas of one tenant",
+    "quotas.py:SendersQuotas._known": "MAX_KNOWN tenants; the one asked for longest ago",
+    "updates_waiting.py:UpdatesWaiting._known": "MAX_KNOWN tenants; the oldest",
+}
+"""What bounds each, and after the semicolon what takes its entries away."""
+
+
+@pytest.mark.parametrize(("package", "bounded"), [(api, OF_API), (ingest, OF_INGEST)])
+def test_each_map_says_what_bounds_it_and_what_takes_it_away(
+    package: ModuleType, bounded: dict[str, str]
+) -> None:
+    found = set(maps(Path(str(package.__file__)).parent))
+
+    assert found - bounded.keys() == set(), "say what bounds these"
+    assert bounded.keys() - found == set(), "these are gone"
