@@ -70,7 +70,7 @@ class Object:
 
 
 class _Step(NamedTuple):
-    """An update that comes from outside, or wakes a composite: its object, it, the name it reads."""
+    """An update from outside, or one that wakes a composite: its object, it, the name it reads."""
 
     source: Ref
     update: Update
