@@ -15,10 +15,7 @@ from servioticy.storage.queries import queries
 ROOT = Path(__file__).parents[2]
 NO_STATEMENTS = {"schema"}
 """What is run as a whole."""
-TOGETHER = {
-    "partition": {"partition_store.py", "batches.py"},
-    "change_store": {"change_store.py", "readings.py"},
-}
+TOGETHER = {"partition": {"partition_store.py", "batches.py"}}
 """One port in two modules."""
 
 
