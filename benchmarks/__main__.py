@@ -28,6 +28,7 @@ BENCHMARKS = (
     "deletion",
     "attacks",
     "neighbours",
+    "border",
     "rest",
     "search",
     "actuations",

@@ -40,12 +40,12 @@ def hops(
     named = topics(settings)
     logged = {
         record.timestamp: at
-        for at, value in _stamped(settings, named.updates)
+        for at, value in stamped(settings, named.updates)
         if isinstance(record := read_record(value), UpdateRecord) and record.origin == origin
     }
     emitted = {
         out.timestamp: at
-        for at, value in _stamped(settings, named.emitted)
+        for at, value in stamped(settings, named.emitted)
         if (out := read_emitted(value)) and (out.service_object, out.stream) == watched
     }
     found: dict[str, list[float]] = {name: [] for name in HOPS}
@@ -57,7 +57,7 @@ def hops(
     return found
 
 
-def _stamped(settings: Settings, topic: str) -> Iterator[tuple[float, bytes]]:
+def stamped(settings: Settings, topic: str) -> Iterator[tuple[float, bytes]]:
     """Yield all that a topic holds, each with the seconds at which it was handed over."""
     consumer = new_consumer(kafka(settings))
     try:

@@ -27,13 +27,17 @@ def command(pid: int) -> list[str]:
         return []
 
 
-def processor_seconds(pid: int) -> float:
-    """Return the processor seconds of one process so far; 0 when it is gone."""
+def processor_seconds(pid: int, *, ended: bool = False) -> float:
+    """Return the processor seconds of one process so far; 0 when it is gone.
+
+    With those of its children that have `ended`.
+    """
     try:
         times = psutil.Process(pid).cpu_times()
     except psutil.Error:
         return 0.0
-    return float(times.user + times.system)
+    below = times.children_user + times.children_system if ended else 0.0
+    return float(times.user + times.system + below)
 
 
 def memory_megabytes(pid: int) -> float:

@@ -34,6 +34,9 @@ class Place:
     others: tuple[str, ...] = ()
     """Tokens of more tenants that do what the first one does."""
 
+    innocents: tuple[str, ...] = ()
+    """Service Objects of all innocent tenants; they are public."""
+
     @property
     def host(self) -> str:
         """Where its ports are."""

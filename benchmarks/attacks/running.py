@@ -27,9 +27,12 @@ SECONDS_TO_STOP = 60.0
 
 
 @contextlib.contextmanager
-def platform(settings: Settings, logs: Path | None) -> Iterator[Settings]:
-    """`servioticy up` on a fresh folder with one partition; its logs are copied in the end.
+def platform(
+    settings: Settings, logs: Path | None, partitions: int = 1, checkout: Path | None = None
+) -> Iterator[Settings]:
+    """`servioticy up` on a fresh folder; its logs are copied in the end.
 
+    It is that of another `checkout` of the repository with a .venv of its own, where one is named.
     Raises Unavailable where it does not start.
     """
     with tempfile.TemporaryDirectory(prefix="servioticy-bench-") as folder:
@@ -38,13 +41,13 @@ def platform(settings: Settings, logs: Path | None) -> Iterator[Settings]:
             data=f"{folder}/data",
             dsn="",
             bootstrap_servers="",
-            partitions=1,
+            partitions=partitions,
             api_port=ports.free(),
             live_port=ports.free(),
         )
         with (Path(folder) / "up.log").open("wb") as told:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "command.cli", "up"],
+                [_python(checkout), "-P", "-m", "command.cli", "up"],
                 env={**os.environ, **to_environment(own)},
                 stdout=subprocess.PIPE,
                 stderr=told,
@@ -80,6 +83,20 @@ def complaints(settings: Settings) -> Counter[str]:
                 if facts["level"] in ("warning", "error", "critical"):
                     found[f"{log.name.partition('.')[0]}: {str(facts['event'])[:60]}"] += 1
     return found
+
+
+def used(settings: Settings) -> dict[str, float]:
+    """Return the processor seconds by program so far, those of ended processes too."""
+    found: dict[str, float] = {}
+    for name, pid in (read_run(settings.data_path) or {}).get("pids", {}).items():
+        for each in processes.tree(pid):
+            part = _part(name, each)
+            found[part] = found.get(part, 0.0) + processes.processor_seconds(each, ended=True)
+    return found
+
+
+def _python(checkout: Path | None) -> str:
+    return sys.executable if checkout is None else str(checkout / ".venv/bin/python")
 
 
 def _part(program: str, pid: int) -> str:

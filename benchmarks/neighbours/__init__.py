@@ -38,6 +38,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> int:
         help="the neighbour's client takes only the time that nobody else wants, as if it ran on "
         "another machine",
     )
+    parser.add_argument(
+        "--platform", type=Path, metavar="DIR", help="measure that of another checkout"
+    )
     options = parser.parse_args(arguments)
     print(HEADER, flush=True)
     failed = []
@@ -45,7 +48,14 @@ def run(settings: Settings, arguments: Sequence[str]) -> int:
         neighbour = NEIGHBOURS[name]
         sys.stderr.write(f"{name}: {neighbour.does.what}\n")
         logs = options.logs and options.logs / name
-        beside = measure(settings, neighbour, options.seconds, logs, yields=options.elsewhere)
+        beside = measure(
+            settings,
+            neighbour,
+            options.seconds,
+            logs,
+            yields=options.elsewhere,
+            checkout=options.platform,
+        )
         print(line(name, beside), flush=True)
         found = beside.faults(options.rise / 100)
         failed += [name] if found else []

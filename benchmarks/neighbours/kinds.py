@@ -41,6 +41,11 @@ STRANGERS_MS = 50
 """Each: about what foreign composites may take of another's tree."""
 PROVIDERS_PERIOD_SECONDS = 1 / 6
 
+READERS = 6
+READERS_MS = 80
+READERS_PERIOD_SECONDS = 0.2
+"""Of all of them together; each update of theirs takes 0.4 s of their scripts."""
+
 TENANTS = 500
 PERIOD_OF_EACH_SECONDS = 10.0
 NEIGHBOURS_THREADS = 8
@@ -125,16 +130,32 @@ def _six_a_second(attacker: Attacker, device: str) -> None:
     paced(attacker, SENDERS, PROVIDERS_PERIOD_SECONDS, device)
 
 
+def _readers(attacker: Attacker) -> dict[str, str]:
+    """Return each one's own device: its composites read that, one the innocents' streams, too."""
+    group = {"g": {"soIds": list(attacker.place.innocents), "stream": "s0"}}
+    slow = {f"c{n}": composite(loop(READERS_MS)) for n in range(STEPS)}
+    joined = composite('(g,s)=>g.channels.v["current-value"]')
+    return _of_each(attacker, document({**slow, "joined": joined}, groups=group))
+
+
+def _each_in_turn(attacker: Attacker, devices: dict[str, str]) -> None:
+    _in_turn(attacker, devices, READERS_PERIOD_SECONDS)
+
+
 def crowd_document() -> dict[str, Any]:
     """Return what each of the many has."""
     return document({"c": composite('s=>s.channels.v["current-value"]+1')})
 
 
 def _crowd(attacker: Attacker) -> dict[str, str]:
+    return _of_each(attacker, crowd_document())
+
+
+def _of_each(attacker: Attacker, wanted: dict[str, Any]) -> dict[str, str]:
     """Return the device of each of the tokens."""
     found: dict[str, str] = {}
     tokens = (attacker.place.token, *attacker.place.others)
-    body = orjson.dumps(crowd_document())
+    body = orjson.dumps(wanted)
 
     def make(number: int) -> None:
         status, content = _ask(attacker, tokens[number], "POST", "/", body)
@@ -146,7 +167,11 @@ def _crowd(attacker: Attacker) -> dict[str, str]:
 
 
 def _each_a_little(attacker: Attacker, devices: dict[str, str]) -> None:
-    began, period = time.monotonic(), PERIOD_OF_EACH_SECONDS / max(1, len(devices))
+    _in_turn(attacker, devices, PERIOD_OF_EACH_SECONDS / max(1, len(devices)))
+
+
+def _in_turn(attacker: Attacker, devices: dict[str, str], period: float) -> None:
+    began = time.monotonic()
     each = list(devices.items())
 
     def send(number: int) -> None:
@@ -194,6 +219,16 @@ _EVERY = (
             _six_a_second,
         ),
         tenants=1 + STRANGERS,
+    ),
+    Neighbour(
+        Attack(
+            "readers",
+            f"{READERS} tenants with {STEPS} steps of {READERS_MS} ms for updates of their own, "
+            f"{1 / READERS_PERIOD_SECONDS:g}/s, that also read the innocents' public streams",
+            _readers,
+            _each_in_turn,
+        ),
+        tenants=READERS,
     ),
     Neighbour(
         Attack(

@@ -62,13 +62,20 @@ class Beside:
 
 
 def measure(
-    settings: Settings, neighbour: Neighbour, seconds: float, logs: Path | None, *, yields: bool
+    settings: Settings,
+    neighbour: Neighbour,
+    seconds: float,
+    logs: Path | None,
+    *,
+    yields: bool,
+    checkout: Path | None = None,
 ) -> Beside:
     """Run the innocent alone, beside the neighbour, and alone again, so many seconds each.
 
-    The neighbour's client may take only the time that nobody else wants: it `yields`.
+    The neighbour's client may take only the time that nobody else wants: it `yields`. The platform
+    may be that of another `checkout`.
     """
-    with running.platform(settings, logs) as found:
+    with running.platform(settings, logs, checkout=checkout) as found:
         ours = _tokens(found, "innocent", INNOCENTS, {})
         theirs = _tokens(found, "neighbour", neighbour.tenants, neighbour.quotas)
         innocents = [
@@ -82,7 +89,8 @@ def measure(
         _pause(seconds, "before")
         times.append(time.perf_counter())
         first, *others = theirs.values()
-        place = Place(found, first, others=tuple(others))
+        public = tuple(each.service_object for each in innocents)
+        place = Place(found, first, others=tuple(others), innocents=public)
         with begun(neighbour.does, place, seconds, yields=yields) as apart:
             _until(lambda: apart.is_over() or apart.is_ready)
             times.append(time.perf_counter())

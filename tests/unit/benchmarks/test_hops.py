@@ -36,7 +36,7 @@ TOPICS = {
 def test_each_hop_is_told_of_the_streams_that_are_watched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hops, "_stamped", lambda _settings, topic: iter(TOPICS[topic]))
+    monkeypatch.setattr(hops, "stamped", lambda _settings, topic: iter(TOPICS[topic]))
     updates = {1: hops.Update(1.0, 1.003, 1.009), 2: hops.Update(2.0, 2.002, 2.010)}
 
     found = hops.hops(Settings(), ORIGIN, WATCHED, updates)

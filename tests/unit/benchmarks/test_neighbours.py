@@ -12,6 +12,7 @@ from benchmarks.neighbours.kinds import (
     LITTLE_PERIOD_SECONDS,
     NEARLY_MS,
     NEIGHBOURS,
+    READERS_MS,
     STEPS,
     crowd_document,
     loop,
@@ -30,7 +31,7 @@ def beside(before: float, during: float, lost: int = 0, refused: int = 0) -> Bes
 
 
 def test_every_neighbour_is_there_and_has_quotas_that_exist() -> None:
-    usual = ["flood", "hostile", "just-below", "fan-out", "strangers", "crowd"]
+    usual = ["flood", "hostile", "just-below", "fan-out", "strangers", "readers", "crowd"]
     assert list(NEIGHBOURS) == usual
     known = quotas(Settings())
     assert all(each.quotas.keys() <= known.keys() for each in NEIGHBOURS.values())
@@ -43,6 +44,7 @@ def test_what_a_neighbour_uses_is_as_near_to_its_limits_as_it_says() -> None:
     assert settings.limits.max_tree_script_ms > STEPS * NEARLY_MS
     used = LITTLE_MS / 1000 / LITTLE_PERIOD_SECONDS
     assert 0.3 < used < settings.pipeline.tenant_share
+    assert settings.limits.max_tree_script_ms > STEPS * READERS_MS
 
 
 @pytest.mark.parametrize("wanted", [crowd_document(), document({"c": composite(loop(NEARLY_MS))})])
@@ -70,8 +72,8 @@ def test_the_command_fails_where_the_innocent_wait_longer(
 ) -> None:
     """So that it can stand in a script."""
 
-    def measures(*_what: object, yields: bool):
-        assert not yields
+    def measures(*_what: object, yields: bool, checkout: object):
+        assert not yields and checkout is None
         return beside(0.010, during)
 
     monkeypatch.setattr(neighbours, "measure", measures)
