@@ -13,11 +13,10 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from process_walks import children
+from process_walks import below, children, pipeline_workers, runs, spark_drivers
 from running_platform import SECONDS_TO_RECOVER, RunningPlatform, until
 
 from servioticy.domain.model import StreamRef
@@ -99,37 +98,14 @@ def undisturbed(platform: RunningPlatform) -> Iterator[list[list[dict[str, Any]]
     yield stored
 
 
-def _below(pid: int) -> list[int]:
-    below = children(pid)
-    return below + [each for child in below for each in _below(child)]
-
-
-def _runs(pid: int, words: bytes) -> bool:
-    try:
-        return words in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-
-
-def _python_workers(platform: RunningPlatform) -> list[int]:
-    """The processes forked by Spark's daemon, which hold the tasks."""
-    below = _below(platform.pids()["pipeline"])
-    daemons = [each for each in below if _runs(each, b"pyspark.daemon")]
-    return [each for each in daemons if not set(children(each)) & set(daemons)]
-
-
-def _driver_jvm(platform: RunningPlatform) -> list[int]:
-    return [each for each in _below(platform.pids()["pipeline"]) if _runs(each, b"SparkSubmit")]
-
-
 def _sandboxes(platform: RunningPlatform) -> list[int]:
-    return [each for each in _below(platform.pids()["pipeline"]) if _runs(each, b"zygote")]
+    return [each for each in below(platform.pids()["pipeline"]) if runs(each, b"zygote")]
 
 
 VICTIMS: dict[str, Callable[[RunningPlatform], list[int]]] = {
-    "python workers": _python_workers,
+    "python workers": lambda platform: pipeline_workers(platform.pids()["pipeline"]),
     "sandbox": _sandboxes,
-    "spark jvm": _driver_jvm,
+    "spark jvm": lambda platform: spark_drivers(platform.pids()["pipeline"]),
     "pipeline": lambda platform: [platform.pids()["pipeline"]],
     "api": lambda platform: [platform.pids()["api"]],
     "api worker": lambda platform: children(platform.pids()["api"])[:1],

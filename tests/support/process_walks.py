@@ -17,6 +17,31 @@ def children(pid: int) -> list[int]:
     return sorted(number for number, state, parent in found if parent == pid and state != "Z")
 
 
+def below(pid: int) -> list[int]:
+    """All living processes under this one."""
+    found = children(pid)
+    return found + [each for child in found for each in below(child)]
+
+
+def runs(pid: int, words: bytes) -> bool:
+    """Whether its command line has these words."""
+    try:
+        return words in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def pipeline_workers(pipeline: int) -> list[int]:
+    """The processes forked by Spark's daemon below the program, which hold the tasks."""
+    daemons = [each for each in below(pipeline) if runs(each, b"pyspark.daemon")]
+    return [each for each in daemons if not set(children(each)) & set(daemons)]
+
+
+def spark_drivers(pipeline: int) -> list[int]:
+    """Spark's JVM below the program."""
+    return [each for each in below(pipeline) if runs(each, b"SparkSubmit")]
+
+
 def _state_and_parent(pid: int) -> tuple[str, int]:
     """Its letter of state and its parent; ("", 0) where it is gone."""
     try:
