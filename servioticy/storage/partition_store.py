@@ -271,8 +271,9 @@ class PostgresPartitionStore:
 
     def _note_crossings(self, batch: Batch) -> None:
         """Remember whether crossings may be stored, so that who has none never asks."""
-        if batch.emitted_offset > self._last_crossings.get(batch.partition, batch.emitted_offset):
-            del self._last_crossings[batch.partition]
+        known = self._last_crossings.get(batch.partition)
+        if known is not None and batch.claim is None and batch.emitted_offset > known:
+            self._last_crossings.pop(batch.partition)
         late = set(batch.taken_up)
         made = [each.offset for each in batch.crossings if each.key not in late]
         if made:

@@ -18,5 +18,5 @@ def store_documents(served: Served, so: str, documents: list[bytes], first: int 
     """Store these as updates of the stream `a`, one a timestamp."""
     key, store = served.platform.stream(so), served.platform.store
     rows = [StoredUpdate(*key, first + n, each, 1, n, 0) for n, each in enumerate(documents)]
-    offset, _ = store.begin(0)
+    offset = store.begin(0).next_offset
     store.store(Batch(0, offset, offset, 0, rows))

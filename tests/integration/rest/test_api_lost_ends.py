@@ -14,7 +14,7 @@ from api.background.departures import Departures
 from api.background.lost_ends import LostEnds
 from sandbox.text import argument_names
 from servioticy.domain.records import ControlRecord, DeletionRecord, RevocationRecord, write
-from servioticy.ports.partition_store import Batch, Delete, PutOff
+from servioticy.ports.partition_store import Batch, Delete, PutOff, TreeKey
 from servioticy.settings import Settings
 
 __all__ = ["alice", "bob", "so"]
@@ -50,7 +50,7 @@ class Background:
         for each in self.served.platform.state.log:
             each.clear()
 
-    def store(self, *put_off: PutOff, taken_up: tuple[int, ...] = ()) -> None:
+    def store(self, *put_off: PutOff, taken_up: tuple[TreeKey, ...] = ()) -> None:
         """The pipeline passes all that is in the log, and finds no end there."""
         store = self.served.platform.store
         for n, end in enumerate(self._ends()):
@@ -129,7 +129,7 @@ def test_an_end_that_is_put_off_is_not_told_again(
     background.store(PutOff(offset, tenant, so, write(revoked)))
 
     assert [background.told() for _ in range(4)] == [[]] * 4
-    background.store(taken_up=(offset,))
+    background.store(taken_up=(TreeKey(offset),))
     assert background.told() == [revoked]
 
 

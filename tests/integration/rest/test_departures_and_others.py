@@ -9,7 +9,14 @@ from api_builders import Caller, Served
 from departing import compute, going, tenant_of, turns
 
 from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import Batch, StoredState, StoredVerdict, Use
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    EndInputs,
+    StoredState,
+    StoredVerdict,
+    Use,
+)
 from servioticy.ports.usage import Given
 from servioticy.storage.usage import PostgresUsage
 
@@ -17,7 +24,7 @@ __all__ = ["going"]
 
 MARKER = "k9-of-the-harbour"
 OWN_WORDS = {
-    "service_objects": "a component is called by one of those that were first in it",
+    "inputs_from_outside": "it stands there whether what that document names may be read",
     "definitions": "whoever reads a stream names it in its own document",
     "states": "a composite keeps which updates it was made from, by the names in that document",
     "verdicts": "how a composite ended names what woke it, as that document does",
@@ -77,6 +84,8 @@ def used_by(served: Served, other: Caller, source: StreamRef, grant: str) -> str
             states=[StoredState(*stream, f'{{"{source}":1}}'.encode())],
         )
     )
+    named = Activate(derived, 1, 2**40, (source,), (source,))
+    store.store(Batch(0, next_offset, next_offset, 0, effect=named))
     store.end(0)
     made_of_it = {"computations": {"emitted": 2}, "microseconds": 7}
     store.account([Use(reader, StreamRef(derived, "b"), owner, source, **made_of_it)])
@@ -90,6 +99,15 @@ def used_by(served: Served, other: Caller, source: StreamRef, grant: str) -> str
         {"id": made, "reader": reader, **source._asdict(), "body": f'"{MARKER}"'},
     )
     return derived
+
+
+def ended(served: Served, reader: Caller, derived: str, source: StreamRef) -> None:
+    """What comes of the record that the deletion of a stream sends to who reads it."""
+    store = served.platform.store
+    at = store.begin(0)[0]
+    effect = EndInputs(tenant_of(served, reader), (derived,), (source,), (0, at))
+    store.store(Batch(0, at, at, 0, effect=effect))
+    store.end(0)
 
 
 def usage_of(who: Caller) -> list[dict[str, Any]]:
@@ -116,13 +134,13 @@ def test_nobody_keeps_its_names_or_what_it_has_sent(
     sql += " FROM service_objects JOIN tenants AS t ON t.id = tenant_id WHERE t.name = 'examples'"
     ids = [id_ for (id_,) in database.rows(sql)]
     derived = used_by(served, bob, source, given)
-    assert ("updates", "document") in {
-        (t.replace("stored_", ""), c) for t, c in mentions(served, [MARKER])
-    }
+    before = {(t.replace("stored_", ""), c) for t, c in mentions(served, [MARKER])}
+    assert before > {("updates", "document"), ("inputs_from_outside", "document")}
 
     served.platform.ports.tenants.delete_tenant("examples")
     turns(served)
     compute(served)
+    ended(served, bob, derived, source)
     turns(served)
 
     assert mentions(served, [MARKER, "examples", "bob of the examples"]) == set()
