@@ -24,7 +24,7 @@ from pathlib import Path
 import orjson
 
 from benchmarks import ground
-from benchmarks.processes import processor_seconds, tree
+from benchmarks.processes import costs, processor_seconds, tree
 from servioticy.embedded.folder import read_run
 from servioticy.settings import Settings, changed
 from servioticy.settings.places import reachable
@@ -109,8 +109,11 @@ def _over_ours(settings: Settings, options: argparse.Namespace) -> None:
         watcher, device = Client(place, token, "watcher"), Client(place, token, "device")
         watcher.subscribe(f"updates/{name}/s1")
         count = _steadily(device, watcher, f"updates/{name}/s0", options)
+        before = _used(found)
         seconds = _flood(device, device, f"updates/{name}/s0", count, options.updates)
+        spent = costs(before, _used(found), options.updates)
         print(f"one client, acknowledged: {options.updates / seconds:.0f} updates/s")
+        print(f"of the processor, an update: {spent}")
         watcher.close()
         device.close()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 
 from broker.broker import Broker
 from broker.mqtt import MqttConversation
@@ -12,14 +11,12 @@ from broker.mqtt_packets import Kind
 from broker.stomp import StompConversation
 from broker.turns import Turns
 from broker.wire import Wire
+from delivery.listening import ACCEPTED_AT_ONCE, let_wait
 from delivery.transport import CLOSE_SECONDS
 
 HELLO_SECONDS = 10.0
 ENVELOPE_BYTES = 16_384
 """A message may be so much larger than its payload."""
-WAITING_TO_BE_ACCEPTED = 4_096
-ACCEPTED_AT_ONCE = 16
-"""Then others have their turn in the loop."""
 MQTT, HTTP = bytes([Kind.CONNECT << 4]), b"G"
 STOMP = frozenset({b"C", b"S", b"\n", b"\r"})
 
@@ -46,10 +43,7 @@ class BrokerTransport:
             self._server = await asyncio.start_server(
                 self._accept, self._host, self._port, backlog=ACCEPTED_AT_ONCE
             )
-            for each in self._server.sockets:
-                # To asyncio the two are one number; the system takes the later word.
-                with socket.fromfd(each.fileno(), each.family, each.type) as listener:
-                    listener.listen(WAITING_TO_BE_ACCEPTED)
+            let_wait(self._server.sockets)
         except OSError as error:
             log.error("mqtt_port_taken", extra={"port": self._port, "why": str(error)})
             return

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -41,20 +40,19 @@ class _Ready(NamedTuple):
     taken: Taken
 
 
-@dataclass(slots=True)
 class _Part:
     """What becomes of what one sender sent."""
 
-    outcomes: list[Outcome]
-    ready: dict[int, _Ready] = field(default_factory=dict)
-    """by their place among the outcomes"""
-    bytes: int = 0
-    """of those that are ready, as they count"""
+    __slots__ = ("bytes", "outcomes", "ready", "tenant")
 
-    @property
-    def tenant(self) -> int:
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+        self.ready: dict[int, _Ready] = {}
+        """by their place among the outcomes"""
+        self.bytes = 0
+        """of those that are ready, as they count"""
+        self.tenant = 0
         """Whose they are: sending is the owner's right alone."""
-        return next(iter(self.ready.values())).taken.address.tenant
 
     def fail(self, why: ServioticyError) -> None:
         """None of those that are ready comes."""
@@ -147,24 +145,28 @@ class Ingest:
     def _checked(
         self, sent: Sent, found: Mapping[Lookup, Address | None], documents: _Documents
     ) -> _Part:
-        part = _Part([Unread()] * len(sent.updates))
-        partitions: dict[int, Address] = {}
+        part, partitions = _Part(), dict[int, Address]()
         for place, offered in enumerate(sent.updates):
             asked = Lookup(sent.token, *offered.stream)
             try:
                 address = access.known(found[asked])
                 access.check(address, asked, Right.SEND)
-                self._check_quotas(address.tenant)
+                exceeded = self._quotas.beyond(address.tenant)
+                if exceeded is not None:  # before anything is read of what cannot come
+                    raise OverQuota(exceeded, address.tenant)
                 ready = self._ready(address, offered, documents.declared(address, asked))
             except ServioticyError as error:
-                part.outcomes[place] = error
+                part.outcomes.append(error)
             except Exception as error:  # noqa: BLE001  a bug that one meets is no fault of the others
-                part.outcomes[place] = _fault(error)
+                part.outcomes.append(_fault(error))
             else:
-                part.outcomes[place], part.ready[place] = ready.taken, ready
+                part.outcomes.append(ready.taken)
+                part.ready[place] = ready
                 part.bytes += len(ready.taken.document)
+                part.tenant = address.tenant
                 partitions[address.partition] = address
-        self._count(part, partitions)
+        if part.ready:
+            self._count(part, partitions)
         return part
 
     def _count(self, part: _Part, partitions: Mapping[int, Address]) -> None:
@@ -178,12 +180,6 @@ class Ingest:
         else:
             if exceeded is not None:
                 part.fail(OverQuota(exceeded, part.tenant))
-
-    def _check_quotas(self, tenant: int) -> None:
-        """Raises OverQuota before anything is read of what cannot come."""
-        exceeded = self._quotas.beyond(tenant)
-        if exceeded is not None:
-            raise OverQuota(exceeded, tenant)
 
     def _ready(self, address: Address, offered: Offered, reader: UpdateReader) -> _Ready:
         """Check an update against its document. Raises what is wrong with it."""
@@ -245,12 +241,12 @@ class _Documents:
             except ServioticyError as error:
                 found = error
             self._known[key] = found
-        if isinstance(found, ServioticyError):
-            raise found.with_traceback(None)
-        return found
+        if isinstance(found, UpdateReader):
+            return found
+        raise found.with_traceback(None)
 
     def _looked_up(self, address: Address, name: str) -> UpdateReader:
-        if address.stream is None:
+        if address.stream_id is None:
             raise NoStream
         if self._patient:
             declared = self._definitions.stream(address, name)

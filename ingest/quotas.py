@@ -35,6 +35,8 @@ class Known:
     at: float
     limits: Mapping[str, int] = field(default_factory=dict)
     used: Mapping[str, int] = field(default_factory=dict)
+    over: bool = False
+    """whether anything of what is metered is used up: mostly not, and then no more is asked"""
     hour_ends: float = 0.0
     counts: dict[str, tuple[float, int]] = field(default_factory=dict)
     """when they were counted, and how many there were: to count many takes a while"""
@@ -81,6 +83,9 @@ class SendersQuotas:
                 known = self._known.setdefault(tenant, Known(now))
                 known.at, known.limits, known.hour_ends = now, limits, now + left
                 known.used = dict(zip(self._metered, used, strict=True))
+                known.over = any(
+                    amount >= self._limit(known, name) for name, amount in known.used.items()
+                )
                 self._known.move_to_end(tenant)
             while len(self._known) > MAX_KNOWN:
                 self._known.popitem(last=False)
@@ -91,14 +96,14 @@ class SendersQuotas:
         exceeded = self._used_up(known, self._of_senders)
         if exceeded is not None:
             return exceeded
-        wanted = dict(zip(self._rates, (updates, size), strict=True))
+        wanted = updates, size
         with self._lock:
-            for name, amount in wanted.items():
+            for name, amount in zip(self._rates, wanted, strict=True):
                 most, left = self._left(known, name)
                 # What is larger than a full bucket may come when it is full.
                 if left < min(amount, most) or most == 0:
                     return Exceeded(self._quota(known, name), 1)
-            for name, amount in wanted.items():
+            for name, amount in zip(self._rates, wanted, strict=True):
                 left, at = known.buckets[name]
                 known.buckets[name] = left - amount, at
         return None
@@ -138,6 +143,11 @@ class SendersQuotas:
 
     def _of(self, tenant: int) -> Known:
         """What is known, asked anew where that is long ago."""
+        now = self._clock()
+        with self._lock:
+            found = self._known.get(tenant)
+            if found is not None and now - found.at < SECONDS:
+                return found
         self.learn((tenant,))
         with self._lock:
             return self._known.setdefault(tenant, Known(self._clock()))
@@ -147,6 +157,8 @@ class SendersQuotas:
         return known is not None and now - known.at < SECONDS
 
     def _used_up(self, known: Known, names: Iterable[str], more: float = 0.0) -> Exceeded | None:
+        if not known.over and not more:
+            return None
         for name in names:
             if known.used.get(name, 0) + more >= self._limit(known, name):
                 quota = self._quota(known, name)

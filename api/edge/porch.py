@@ -13,8 +13,9 @@ from typing import Protocol
 SHARE = 0.2
 """Of the loop's time, for all strangers together, where they want more than that for long: as
 much for those who are inside, and as much for the door."""
-AHEAD_SECONDS = 0.02
-"""So much rest may be owed before anybody waits: a few who come at once are taken at once."""
+AHEAD_SECONDS = 0.1
+"""So much rest may be owed before anybody waits: a few who come at once are taken at once. And
+on a busy machine, where the loop itself is woken late, no turn is lost for that."""
 MOST_WAITING = 1_000
 """Connections that wait for a turn with the same others: a second of turns for heads. Of more the
 one that has waited longest goes: it, or another, would wait for one that has gone already."""
@@ -95,8 +96,9 @@ class Porch:
             self._loop.call_later(max(0.0, self.owed()), self._next)
 
     def _next(self) -> None:
+        """Give one turn: whoever is known and ready comes before the next one."""
         self._woken = False
-        while self._waiting and self.owed() <= 0:
+        if self._waiting and self.owed() <= 0:
             owner, own = self._waiting.popitem(last=False)
             _, work = own.popitem(last=False)
             if own:

@@ -18,7 +18,13 @@ _PLAIN_HTTP = re.compile(
     rb"[A-Z]{1,16} [^ ?]*/(?:events|updates|acknowledgements|position)/?(?:\?[^ ]*)? "
     rb"HTTP/1\.[01]\r?"
 )
-"""Everything else is answered by the WebSockets' server, as it always was."""
+"""Every other request is answered by the WebSockets' server, as it always was."""
+_REQUEST = re.compile(rb"[A-Z]{1,16} [^ ]+ HTTP/[0-9.]{1,4}\r?")
+_NO_REQUEST = (
+    b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+    b"Content-Length: 27\r\n\r\nThis is no HTTP/1.1 request"
+)
+"""What is none costs next to nothing: the WebSockets' server would take a millisecond for it."""
 
 
 class Doorway(asyncio.Protocol):
@@ -78,12 +84,20 @@ class Doorway(asyncio.Protocol):
     def _hear(self, data: bytes) -> None:
         self._said += data
         line, end, _ = self._said.partition(b"\n")
-        if end or len(line) > MAX_LINE_BYTES:
-            self._hand_over(self._plain if _PLAIN_HTTP.fullmatch(line) else self._websocket)
+        if not end and len(line) <= MAX_LINE_BYTES:
+            return
+        if _PLAIN_HTTP.fullmatch(line):
+            self._hand_over(self._plain)
+        elif _REQUEST.fullmatch(line):
+            self._hand_over(self._websocket)
+        else:
+            self._is_handed_over = True
+            self._transport.write(_NO_REQUEST)
+            self._transport.close()
 
     def eof_received(self) -> bool | None:
-        """Let the WebSockets' server answer what is no request."""
-        if not self._said:
+        """Let the WebSockets' server answer what is no whole request."""
+        if not self._said or self._transport.is_closing():
             return False
         return self._hand_over(self._websocket).eof_received()
 

@@ -25,6 +25,7 @@ from delivery.admission.refusals import Refusal
 from delivery.admission.requests import Admission, Identity, fields_of, storable, token_of
 from delivery.endings import Ending
 from delivery.hub import Hub
+from delivery.listening import ACCEPTED_AT_ONCE, let_wait
 from delivery.transport import CLOSE_SECONDS, WRITE_BUFFER_BYTES, Disconnected
 from delivery.transports.doorway import Doorway
 from delivery.transports.live import LiveSession
@@ -36,7 +37,6 @@ MAX_CLIENT_MESSAGE = 4096
 MAX_CLIENT_MESSAGES = 4
 HANDSHAKE_SECONDS = 10.0
 PING_SECONDS = 20.0
-WAITING_TO_BE_ACCEPTED = 512
 
 CLOSE_CODES = {
     Ending.FAILED: CloseCode.INTERNAL_ERROR,
@@ -99,8 +99,9 @@ class WebSocketTransport:
             close_timeout=CLOSE_SECONDS,
             server_header="api.servIoTicy",
             logger=_protocol_log,
-            backlog=WAITING_TO_BE_ACCEPTED,
+            backlog=ACCEPTED_AT_ONCE,
         )
+        let_wait(self._server.sockets)
 
     def _connection(self, *arguments: Any, **named: Any) -> Doorway:
         """Return what takes a new connection, and finds out whose it is."""
