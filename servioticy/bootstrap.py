@@ -18,7 +18,7 @@ from servioticy.errors import SettingsError, Unavailable
 from servioticy.identity.issuers import with_persons
 from servioticy.messaging.admin import ensure_topics, topic_id
 from servioticy.messaging.connection import KafkaConnection
-from servioticy.messaging.consumer import EmittedReader, LogEnds
+from servioticy.messaging.consumer import EmittedReader, LogEnds, wait_until_led
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.emitter import Emitter
 from servioticy.messaging.log_writer import LogWriter
@@ -274,6 +274,18 @@ def emitted_reader(settings: Settings) -> EmittedReader:
 def emitted_pages(settings: Settings) -> KafkaEmittedPages:
     """Return what the pipeline has emitted, to be read from any place."""
     return KafkaEmittedPages(kafka(settings), topics(settings))
+
+
+def wait_for_topics(settings: Settings) -> int:
+    """Wait until the topics can be read, and return how many partitions the log has; 0: no log.
+
+    A broker that has just started does not lead them yet. Raises Unavailable.
+    """
+    partitions = log_ends(settings).partitions()
+    names = (topics(settings).updates, topics(settings).emitted)
+    if partitions:
+        wait_until_led(kafka(settings), names, partitions)
+    return partitions
 
 
 def stretches(settings: Settings) -> Stretches:

@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from api.documents.listing import with_listed
 from api.documents.membership import who_belongs
 from api.documents.service_objects import group_sources, members
 from api.services import Services
@@ -143,6 +144,7 @@ class Groups:
             created_at=now,
             custom_fields=found.custom_fields,
         )
+        new = with_listed(new, services)
         row = self._sql.row("template_of", **key._asdict())
         return new if row is None else replace(new, made_from=_made_from(*row))
 

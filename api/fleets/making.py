@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from api.documents.actions import check_targets
+from api.documents.listing import with_listed
 from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
     CUSTOM,
@@ -110,7 +111,7 @@ class Maker:
         definition = self._understood(document, key.id)
         check_targets(document, key, self.services)
         known = self._members(follower) if follower and definition.groups else ()
-        return NewServiceObject(
+        new = NewServiceObject(
             id=key.id,
             tenant=key.tenant,
             public=definition.public,
@@ -121,6 +122,7 @@ class Maker:
             custom_fields=fields,
             made_from=MadeFrom(version.id, version.number, orjson.dumps(parameters)),
         )
+        return with_listed(new, self.services)
 
     def _members(self, follower: Follower) -> set[Any]:
         definitions = self.services.definitions

@@ -11,6 +11,7 @@ from flask import Blueprint, Response, request
 
 from api.documents import readers
 from api.documents.actions import check_targets
+from api.documents.listing import with_listed
 from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
     CUSTOM,
@@ -196,6 +197,7 @@ def _replaced(
         custom_fields=custom_fields(body),
     )
     added = {"streams": more, DOCUMENT_BYTES: new.size}
+    new = with_listed(new, services)
     with services.quotas.adding(key.tenant, **added) as exceeded:
         within(exceeded)
         return put_in_force(new, definition, found, services)

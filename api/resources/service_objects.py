@@ -7,6 +7,7 @@ import uuid
 from flask import Blueprint, Response
 
 from api.documents.actions import check_targets
+from api.documents.listing import with_listed
 from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
     current,
@@ -60,6 +61,7 @@ def blueprint(services: Services) -> Blueprint:
         )
         findings = warnings(definition, new.document, caller, services)
         more = {"documents": 1, "streams": len(new.streams), DOCUMENT_BYTES: new.size}
+        new = with_listed(new, services)
         with services.quotas.adding(caller, **more) as exceeded:
             within(exceeded)
             services.ports.changes.create(new)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 from flask import Blueprint, Response
 
+from api.documents.listing import with_listed
 from api.documents.service_objects import current, etag, group_sources, members
 from api.http.answers import answer
 from api.http.authentication import needs, service_object
@@ -87,6 +88,7 @@ def _activated(key: ServiceObjectKey, version: int, services: Services) -> Respo
         group_sources=group_sources(definition, key.tenant, services, members(definition)),
         created_at=services.now(),
     )
+    new = with_listed(new, services, keeps_fields=True)
     with services.quotas.adding(key.tenant, streams=more) as exceeded:
         within(exceeded)
         return put_in_force(new, definition, found, services, version)

@@ -175,6 +175,8 @@ class Archive:
         self._is_checked = False
         try:
             self._zip = zipfile.ZipFile(file)
+        except FileNotFoundError as error:
+            raise BadBackup(f"there is no file {file}") from error
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise BadBackup(f"{file} is no whole back-up: {error}") from error
         try:

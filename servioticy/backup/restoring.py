@@ -66,6 +66,7 @@ class _Restore:
     def _empty_log(self) -> tuple[dict[int, Bounds], dict[int, Bounds]]:
         """Make the topics and return where they are. Raises NotEmpty, ServioticyError."""
         bootstrap.make_topics(self._settings)
+        bootstrap.wait_for_topics(self._settings)
         names = (self._topics.updates, self._topics.emitted)
         updates, emitted = self._bounds()
         if not len(updates) == len(emitted) == len(self._about.progress):

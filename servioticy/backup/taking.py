@@ -69,6 +69,11 @@ class _Backup:
     def write(self, archive: Written) -> About:
         """Write all parts; return what they are."""
         migrations = self._migrations()
+        if not bootstrap.wait_for_topics(self._settings):
+            raise ServioticyError(
+                f"there is no topic {self._topics.updates}: no platform has run here yet, "
+                "or its topic_prefix is another one"
+            )
         log_id = topic_id(bootstrap.kafka(self._settings), self._topics.updates)
         with self._snapshot.taken(lambda: self._look(log_id)) as moment:
             for table in TABLES:

@@ -56,6 +56,18 @@ class MadeFrom:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """What a Service Object is listed and searched by, out of its document."""
+
+    name: str | None
+    channel_types: list[str]
+    fields: list[str] | None
+    """of its customFields, as path=value; None: they, and its place, stay as they are"""
+    latitude: float | None = None
+    longitude: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NewServiceObject:
     """A document that the API has checked and wants to put in force."""
 
@@ -72,6 +84,8 @@ class NewServiceObject:
     """None: it follows no template, or from now on none any more"""
     token_digest: bytes | None = None
     """of the token that is for a Service Object that is created"""
+    listed: Listed | None = None
+    """None: it is derived where the change is made, for which everybody else's waits"""
 
     @property
     def size(self) -> int:

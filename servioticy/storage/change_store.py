@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import msgspec
@@ -73,6 +73,7 @@ class PostgresChangeStore:
             values = _values(new, change) | {"component": joined.component}
             self._database.rows(self._sql["add_service_object"], values)
             self._database.rows(self._sql["add_definition"], values)
+            self._list(new, 1)
             if new.made_from is not None:
                 self._follow(new, new.made_from)
             if new.token_digest is not None:
@@ -105,6 +106,7 @@ class PostgresChangeStore:
             change = Change(new.id, number, joined.partition, joined.moves)
             if version is None:
                 self._database.rows(self._sql["add_definition"], _values(new, change))
+            self._list(new, revision + 1)
             if new.made_from is None:
                 own = {"id": new.id, "tenant": new.tenant}
                 self._database.rows(self._sql["leave_template"], own)
@@ -242,6 +244,12 @@ class PostgresChangeStore:
         chosen = least_loaded(self._load, partitions)
         self._load[chosen] = self._load.get(chosen, 0) + 1
         return chosen
+
+    def _list(self, new: NewServiceObject, revision: int) -> None:
+        """Store what it is listed by at this revision, where that is derived already."""
+        if new.listed is not None:
+            own = {"id": new.id, "tenant": new.tenant, "revision": revision}
+            self._database.rows(self._sql["list"], own | asdict(new.listed))
 
     def _follow(self, new: NewServiceObject, made_from: MadeFrom) -> None:
         """Note which template its document was made from."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -310,3 +311,18 @@ def test_it_is_not_restored_over_what_runs_or_has_been_used(
         restored.command("restore", str(lost.file))
     with pytest.raises(CommandFailedError, match="is there already"):
         restored.command("backup", str(lost.file))
+
+
+def test_a_restored_platform_that_is_stopped_is_backed_up_once_more(
+    lost: Lost, restored: RunningPlatform, tmp_path: Path
+) -> None:
+    """With its servers started for the moment, and all that has come since."""
+    stored = sum(len(series(restored, id_, "data")) for id_ in lost.devices)
+    restored.stop()
+
+    said = restored.command("backup", str(tmp_path / "again")).stdout
+
+    counts = dict(re.findall(r"^  (\S.*?)  +([\d,]+)$", said, re.MULTILINE))
+    assert counts["tenants"] == "2"
+    assert int(counts["updates"].replace(",", "")) > 2 * stored
+    assert counts["accepted, not yet stored"] == "0"

@@ -285,6 +285,17 @@ def test_a_log_that_has_lost_what_is_stored_is_not_backed_up(world: World, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_where_no_platform_has_run_there_is_nothing_to_back_up(
+    world: World, tmp_path: Path
+) -> None:
+    there = changed(world.settings, topic_prefix=f"{world.topics.prefix}none-")
+
+    with pytest.raises(ServioticyError, match=r"there is no topic .*none-updates"):
+        back_up(tmp_path / "file", there)
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_schema_of_another_release_is_not_backed_up(world: World, tmp_path: Path) -> None:
     world.owner.rows("DELETE FROM migrations WHERE name LIKE '%backups.sql'")
 

@@ -18,7 +18,7 @@ COST = {
     "service_objects.audit_service_object": ENTRIES,
     "service_objects.keep_activated": "one row",
     "service_objects.leave_template": "one row",
-    "service_objects.list_service_object": "64 KiB of customFields, 20,000 channels",
+    "service_objects.list_service_object": "16 KiB of a document; of others it is done already",
     "service_objects.mark_membership": "a document; a mark of its own tenant",
     "service_objects.note_sources": "a number of each subscription to it or to groups with it",
     "service_objects.tell_readers": TOLD,

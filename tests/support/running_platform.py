@@ -92,7 +92,7 @@ class RunningPlatform:
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=SECONDS_TO_START,  # some start servers
             check=False,
         )
         if done.returncode != 0:

@@ -163,7 +163,7 @@ def test_what_is_no_file_of_ours_is_refused(tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(content)
         with pytest.raises(BadBackup, match="no whole back-up"):
             Archive(tmp_path / "file")
-    with pytest.raises(BadBackup, match="No such file"):
+    with pytest.raises(BadBackup, match="there is no file"):
         Archive(tmp_path / "none")
 
 

@@ -103,6 +103,23 @@ UPDATE service_objects
    AND deleted_at IS NULL
 RETURNING version, component, route_partition;
 
+-- list --
+-- What was derived beforehand: the trigger finds it done.
+INSERT INTO listings (service_object, tenant_id, name, fields, channel_types, latitude, longitude,
+                      revision)
+VALUES (%(id)s, %(tenant)s, %(name)s, coalesce(%(fields)s::text[], '{}'),
+        %(channel_types)s::text[], %(latitude)s, %(longitude)s, %(revision)s)
+    ON CONFLICT (service_object) DO UPDATE
+   SET name = excluded.name,
+       channel_types = excluded.channel_types,
+       revision = excluded.revision,
+       fields = CASE WHEN %(fields)s::text[] IS NULL THEN listings.fields
+                     ELSE excluded.fields END,
+       latitude = CASE WHEN %(fields)s::text[] IS NULL THEN listings.latitude
+                       ELSE excluded.latitude END,
+       longitude = CASE WHEN %(fields)s::text[] IS NULL THEN listings.longitude
+                        ELSE excluded.longitude END;
+
 -- declare_streams --
 -- The version in force has these streams; others stay, with their history.
 WITH gone AS (

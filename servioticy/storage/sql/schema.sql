@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0120 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0121 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -44,6 +44,7 @@ CREATE INDEX tokens_by_service_object ON tokens (service_object)
  WHERE service_object IS NOT NULL;
 CREATE UNIQUE INDEX tokens_by_id ON tokens (id);
 CREATE INDEX tokens_by_tenant ON tokens (tenant_id, id);
+CREATE INDEX tokens_ended ON tokens (tenant_id, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX tokens_by_end ON tokens (expires_at)
  WHERE expires_at IS NOT NULL;
 
@@ -103,13 +104,15 @@ COMMENT ON COLUMN service_objects.newest_version IS 'largest version number ever
 COMMENT ON COLUMN service_objects.revision IS 'counts changes of any kind: the second part of the ETag';
 COMMENT ON COLUMN service_objects.custom_fields IS 'customFields: of the object, not of a version';
 COMMENT ON COLUMN service_objects.deleted_at IS
-    'when the API deleted it; the row stays for ever, so that no id is used twice';
+    'when the API deleted it; the row stays until no record of the log can name it any more';
 COMMENT ON COLUMN service_objects.active_change IS
     'number of the change that put active_version in force (written by the pipeline)';
 ALTER TABLE tokens ADD FOREIGN KEY (service_object) REFERENCES service_objects;
 CREATE INDEX service_objects_by_component ON service_objects (component);
 CREATE INDEX service_objects_by_tenant ON service_objects (tenant_id, sequence);
 -- Deleted, and not carried out yet: an end whose record the log may have lost.
+CREATE INDEX service_objects_gone ON service_objects (deleted_at)
+ WHERE active_change = 9223372036854775807;
 CREATE INDEX service_objects_to_delete ON service_objects (deleted_at)
  WHERE deleted_at IS NOT NULL
    AND active_change < 9223372036854775807;
@@ -121,11 +124,17 @@ CREATE TABLE definitions (
     document json NOT NULL,
     created_at bigint NOT NULL,
     automatic boolean NOT NULL DEFAULT false,
+    bytes bigint NOT NULL DEFAULT 0,
+    named_by bigint NOT NULL DEFAULT 9223372036854775807,
     PRIMARY KEY (service_object, version)
 );
 COMMENT ON COLUMN definitions.automatic IS
     'made by the follower of dynamic groups: old ones go';
 COMMENT ON COLUMN definitions.document IS 'json, not jsonb: the order of keys is the order of computing';
+COMMENT ON COLUMN definitions.bytes IS 'of its document, for the quota';
+COMMENT ON COLUMN definitions.named_by IS
+    'number of the last change that puts it in force: it stays until the log has passed that';
+CREATE INDEX definitions_by_tenant ON definitions (tenant_id) INCLUDE (bytes);
 
 CREATE TABLE streams (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -230,7 +239,8 @@ CREATE VIEW readers WITH (security_invoker = true) AS
 SELECT service_objects.id AS service_object, tenants.id AS tenant_id
   FROM service_objects
   JOIN tenants ON service_objects.public OR tenants.id = service_objects.tenant_id
-    OR is_granted(service_objects.id, NULL, tenants.id, false);
+    OR is_granted(service_objects.id, NULL, tenants.id, false)
+ WHERE active_change < 9223372036854775807;
 COMMENT ON VIEW readers IS 'which tenants may read which Service Object';
 
 CREATE VIEW stream_readers WITH (security_invoker = true) AS
@@ -773,16 +783,27 @@ EXCEPTION WHEN data_exception THEN
     RETURN NULL;
 END $$;
 
+-- What is longer than 64 KiB is not searched: whoever changes something waits for what is derived
+-- of it here.
 CREATE FUNCTION list_service_object() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    searched json := CASE WHEN octet_length(NEW.custom_fields::text) <= 65536
+                          THEN NEW.custom_fields END;
 BEGIN
+    IF NEW.deleted_at IS NOT NULL THEN
+        DELETE FROM listings
+         WHERE service_object = NEW.id
+           AND tenant_id = NEW.tenant_id;
+        RETURN NULL;
+    END IF;
     INSERT INTO listings (service_object, tenant_id, name, fields, channel_types, latitude,
                           longitude)
-    SELECT id, service_objects.tenant_id, listed_name(document), listed_fields(custom_fields),
+    SELECT id, service_objects.tenant_id, listed_name(document), listed_fields(searched),
            listed_channel_types(document), place[1], place[2]
       FROM service_objects
       JOIN definitions ON service_object = id AND definitions.version = service_objects.version
-     CROSS JOIN LATERAL listed_place(custom_fields) AS place
+     CROSS JOIN LATERAL listed_place(searched) AS place
      WHERE id = NEW.id
     ON CONFLICT (service_object) DO UPDATE
        SET name = excluded.name, fields = excluded.fields,
@@ -815,6 +836,7 @@ COMMENT ON COLUMN idempotency.body IS
     'the answer, readable only with the token that asked: it may tell another token';
 COMMENT ON COLUMN idempotency.status IS 'null: not answered yet';
 CREATE INDEX idempotency_by_age ON idempotency (tenant_id, began_at);
+CREATE INDEX idempotency_by_beginning ON idempotency (began_at);
 
 -- Subscriptions that are delivered to, however long their receiver is away.
 
@@ -851,6 +873,7 @@ CREATE TABLE dead_deliveries (
 );
 COMMENT ON TABLE dead_deliveries IS 'updates that a receiver has refused for good';
 COMMENT ON COLUMN dead_deliveries.redrive IS 'whether it is to be delivered once more';
+CREATE INDEX dead_deliveries_by_age ON dead_deliveries (died_at);
 
 -- Fleets: documents with parameters, and the Service Objects that are made from them.
 
@@ -867,6 +890,7 @@ COMMENT ON COLUMN templates.version IS 'the version in force, which its objects 
 COMMENT ON COLUMN templates.deleted_at IS
     'the row goes later: a job that was accepted in the same moment still finds it';
 CREATE INDEX templates_by_tenant ON templates (tenant_id, id);
+CREATE INDEX templates_deleted ON templates (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE template_versions (
     template text NOT NULL REFERENCES templates ON DELETE CASCADE,
@@ -931,6 +955,7 @@ COMMENT ON COLUMN claim_codes.listed IS 'whether it is for those devices only th
 COMMENT ON COLUMN claim_codes.tokens_end IS
     'when the tokens end that devices get for it, as that of its maker does; null: they do not';
 CREATE INDEX claim_codes_by_tenant ON claim_codes (tenant_id, id);
+CREATE INDEX claim_codes_by_end ON claim_codes (expires_at);
 CREATE INDEX claim_codes_by_template ON claim_codes (template) WHERE template IS NOT NULL;
 CREATE INDEX claim_codes_by_service_object ON claim_codes (service_object)
  WHERE service_object IS NOT NULL;
@@ -1788,6 +1813,19 @@ GRANT UPDATE (turn, state, total) ON jobs TO servioticy_platform;
 GRANT SELECT, INSERT, UPDATE ON group_looks TO servioticy_platform;
 GRANT DELETE ON pending_changes, template_objects, dynamic_groups, tokens TO servioticy_platform;
 GRANT USAGE ON SEQUENCE job_turns TO servioticy_platform;
+
+-- What goes in time, whosesoever it is.
+GRANT DELETE ON listings TO servioticy_platform;
+SELECT for_all_tenants('servioticy_platform', 'DELETE', '{listings}');
+SELECT for_all_tenants('servioticy_platform', 'SELECT',
+                       '{idempotency, templates, dead_deliveries}');
+SELECT for_all_tenants('servioticy_platform', 'DELETE',
+                       '{service_objects, idempotency, claim_codes, templates, dead_deliveries}');
+GRANT SELECT (tenant_id, key, began_at) ON idempotency TO servioticy_platform;
+GRANT SELECT (id, tenant_id, deleted_at) ON templates TO servioticy_platform;
+GRANT SELECT (id, tenant_id, died_at) ON dead_deliveries TO servioticy_platform;
+GRANT DELETE ON service_objects, idempotency, claim_codes, templates, dead_deliveries
+   TO servioticy_platform;
 
 GRANT SELECT ON grants, stream_readers, stream_derivers, subscribed_streams TO servioticy_platform;
 GRANT UPDATE (changes) ON subscriptions TO servioticy_platform;

@@ -10,7 +10,14 @@ import pytest
 from api_builders import SIMPLE, Caller, Served
 from werkzeug.test import TestResponse
 
+from api.documents import listing
 from servioticy.storage import migrations
+
+
+@pytest.fixture(autouse=True, params=[listing.SMALL_BYTES, 0], ids=["there", "beforehand"])
+def _derived(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they are listed by is derived where the change is made, or beforehand."""
+    monkeypatch.setattr(listing, "SMALL_BYTES", request.param)
 
 
 def search(caller: Caller, query: str = "") -> TestResponse:
@@ -231,7 +238,10 @@ def test_odd_fields_refuse_nothing(fields: Any, alice: Caller) -> None:
 def test_what_was_there_before_is_listed(served: Served, alice: Caller, kitchen: str) -> None:
     """The migration lists what it finds as the trigger does."""
     database = served.platform.database
-    every = "SELECT * FROM listings ORDER BY service_object"
+    every = (
+        "SELECT service_object, tenant_id, name, fields, channel_types, latitude, longitude"
+        "  FROM listings ORDER BY service_object"
+    )
     before = database.rows(every)
     text = next(
         each for each in migrations._files() if each.name == "0020_listing.sql"
@@ -242,3 +252,35 @@ def test_what_was_there_before_is_listed(served: Served, alice: Caller, kitchen:
 
     assert database.rows(every) == before
     assert len(before) == 1
+
+
+def test_what_a_large_document_is_listed_by_is_derived_before_the_right_to_change(
+    alice: Caller, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document with 20,000 channels took everybody's next change tenths of a second."""
+    monkeypatch.setattr(listing, "SMALL_BYTES", 1_000)
+
+    def listed(so: str) -> tuple[int | None, int]:
+        sql = (
+            "SELECT listings.revision, service_objects.revision FROM service_objects"
+            "  JOIN listings ON service_object = id WHERE id = %(so)s"
+        )
+        (row,) = served.platform.database.rows(sql, {"so": so})
+        found: tuple[int | None, int] = row
+        return found
+
+    large = {**SIMPLE, "customFields": {"room": "attic"}, "description": "x" * 1_000}
+    so = alice.create(large)
+    assert listed(so) == (1, 1)
+    changed = {**large, "name": "other", "customFields": {"room": "cellar"}}
+    assert alice.ask("PUT", f"/{so}", json=changed).status_code == 200
+    assert (listed(so), found(alice, "customFields.room=cellar")) == ((2, 2), [so])
+    assert alice.ask("POST", f"/{so}/versions/1/activate").status_code == 200
+    assert listed(so) == (3, 3)
+    assert found(alice, "customFields.room=cellar&name=other") == []
+    assert found(alice, "customFields.room=cellar") == [so], "customFields are of no version"
+
+    fields = {**large, "customFields": {"room": "hall"}}
+    assert alice.ask("PUT", f"/{so}", json=fields).status_code == 200
+    assert (listed(so)[0], found(alice, "customFields.room=hall")) == (None, [so])
+    assert listed(alice.create(SIMPLE)) == (None, 1)

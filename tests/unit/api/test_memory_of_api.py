@@ -65,6 +65,7 @@ OF_INGEST = {
     "batches.py:Sorted.refused": REQUEST,
     "hints.py:UpdateHints._newest": "ROOM streams; the least used",
     "ingest.py:_Documents._known": REQUEST,
+    "ingest.py:_Part.outcomes": REQUEST,
     "ingest.py:_Part.ready": REQUEST,
     "quotas.py:Known.buckets": "quotas of one tenant",
     "quotas.py:Known.counts": "quotas of one tenant",
