@@ -13,6 +13,10 @@ from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.domain.records import narrowed
 from servioticy.ports.partition_store import PutOff, TreeKey
 
+HELD = 2**40
+"""Behind the tenant's number in that of the tree of what is held: it may have another one, which
+is not."""
+
 
 class Row(NamedTuple):
     """A record of the log as Kafka gave it."""

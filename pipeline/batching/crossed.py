@@ -10,7 +10,7 @@ import msgspec
 
 from pipeline.state.components import StillLoading
 from pipeline.state.partition import Partition
-from pipeline.work import LoggedUpdate, Marked, Root, Row
+from pipeline.work import HELD, LoggedUpdate, Marked, Root, Row
 from servioticy.domain.borders import entered
 from servioticy.domain.model import InputRef, ServiceObject
 from servioticy.domain.records import BorderRecord, LogRecord
@@ -21,10 +21,6 @@ Forward = Callable[[int, BorderRecord], None]
 
 Readers = dict[str, list[int]]
 """Service Objects, and of each the numbers of updates in the record."""
-
-HELD = 2**40
-"""Behind the tenant's number in that of the tree of what is held: it may have another one, which
-is not."""
 
 
 class _Trees(NamedTuple):
@@ -127,6 +123,10 @@ class Crossed:
                 tree = tenant + HELD if awaits else tenant
                 theirs = trees.here[tree] if owner == here else trees.elsewhere[owner]
                 theirs.setdefault(reader, []).append(number)
+            for tenant, reader in self._partition.beginning(record.updates[number].origin):
+                numbers_of = trees.here[tenant].setdefault(reader, [])
+                if number not in numbers_of:
+                    numbers_of.append(number)
 
     def _sort_named(self, record: BorderRecord, trees: _Trees) -> None:
         """The same of a record that says whom it is for."""
@@ -148,8 +148,13 @@ class Crossed:
         at_once: bool,
         late: bool = False,
     ) -> LoggedUpdate | PutOff | None:
-        """The tree; None where nobody reads it any more. It may have to wait."""
+        """The tree; None where nobody reads it any more. It may have to wait.
+
+        Who waits may have a record waiting by which it reads something else: whom this is for is
+        known where its turn is.
+        """
         tenant = tree % HELD
+        waits = tenant in self._partition.waiting and not late
         is_held = tree >= HELD and not late
         found = {
             each: None if is_held else self._partition.service_object(each, at_once=at_once)
@@ -157,15 +162,16 @@ class Crossed:
         }
         if is_held or any(isinstance(each, StillLoading) for each in found.values()):
             some = [Root(each.origin, each.timestamp, b"") for each in record.updates]
-            waits = LoggedUpdate(row.offset, tenant, some, row.value or b"", tree, readers)
-            return waits.as_put_off()._replace(held=is_held)
-        # Nobody who is gone by now: its component could not be lent.
+            later = LoggedUpdate(row.offset, tenant, some, row.value or b"", tree, readers)
+            return later.as_put_off()._replace(held=is_held)
         known = [each for each in found.values() if isinstance(each, ServiceObject)]
         roots = list(self._roots(record, known, readers))
-        if not roots:
-            return None
-        theirs = {each.id: readers[each.id] for each in known}
-        return LoggedUpdate(row.offset, tenant, roots, row.value or b"", tree, theirs)
+        # Nobody who is gone by now: its component could not be lent.
+        theirs = readers if waits else {each.id: readers[each.id] for each in known}
+        grown = LoggedUpdate(row.offset, tenant, roots, row.value or b"", tree, theirs)
+        if roots:
+            return grown
+        return grown.as_put_off() if waits else None
 
     def _roots(
         self, record: BorderRecord, known: Sequence[ServiceObject], readers: Readers

@@ -126,12 +126,19 @@ class Schedule:
             if not self._comes_later(record, batch, put_off):
                 batch.add(record, end)
                 return frozenset()
-            if record.is_input and self._partition.waiting.get(record.tenant, 0) >= MAX_WAITING:
+            if self._is_too_much(record):
                 batch.leave_out(record, end)
                 return frozenset()
             record = record.as_put_off()
+        if self._is_too_much(record):
+            batch.end = end
+            return frozenset()
         batch.postpone(record, end)
         return frozenset() if record.held else frozenset((record.tenant,))
+
+    def _is_too_much(self, record: LoggedUpdate | PutOff) -> bool:
+        """Whether it came over a border, and too much of its tenant waits already."""
+        return record.tree != 0 and self._partition.waiting.get(record.tenant, 0) >= MAX_WAITING
 
     def go_on(self) -> None:
         """Note what has been computed beside; begin with a little more of what was put off.
@@ -248,6 +255,8 @@ class Schedule:
         is_lent = self.is_busy and self._partition.is_lent(concerned)
         if tenant is not None and (is_lent or tenant in self._put_off_now()):
             later = PutOff(row.offset, tenant, concerned[0], row.value or b"")
+            if isinstance(record, BeginRecord):
+                self._partition.note_beginning(later.record)
             self._batches.run(Work((), end, (later,), (), self._intake.pop_forwarded(end.offset)))
             return
         if isinstance(record, ReleaseRecord):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
 from pipeline.accounting.accounts import Accounts
+from pipeline.state.beginning import Beginning
 from pipeline.state.channels import Channels
 from pipeline.state.components import Components, StillLoading
 from pipeline.state.decided import Decided
@@ -48,6 +49,7 @@ class Partition:
         """From each partition, the offset before which all that it forwarded has come."""
         self.waiting = Counter(store.waiting(number))
         """How many records of each tenant have been put off."""
+        self._beginning = Beginning(store.begins_put_off(number))
         self.emitted_late: list[TreeKey] = []
         """Records that had been put off, and of which all is emitted and acknowledged."""
         self.to_purge = True
@@ -138,9 +140,21 @@ class Partition:
         members = self.store.component(service_object)
         return any(each.id == service_object and each.deleted for each in members)
 
+    def beginning(self, stream: StreamRef) -> Iterable[tuple[int, str]]:
+        """Whom a stream will feed once what their tenants have waiting is computed.
+
+        By tenant and Service Object: a begin of theirs has been put off.
+        """
+        return self._beginning.of(stream)
+
+    def note_beginning(self, record: bytes) -> None:
+        """Note that a begin has been put off."""
+        self._beginning.add(record)
+
     def count_waiting(self) -> None:
         """Ask how many records wait: some that were held may wait now."""
         self.waiting = Counter(self.store.waiting(self.number))
+        self._beginning.keep(self.waiting)
 
     def note_waiting(self, work: Work) -> None:
         """Note that this work is stored: so many more, or fewer, records wait."""
@@ -148,6 +162,7 @@ class Partition:
         if work.late:
             self.waiting.subtract(each.tenant for each in work.late)
             self.waiting = +self.waiting
+            self._beginning.keep(self.waiting)
 
     def lend(
         self, service_objects: Set[str], origins: Iterable[KnownStream]

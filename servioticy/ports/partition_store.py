@@ -487,5 +487,8 @@ class PartitionStore(Protocol):
         Not those that are held.
         """
 
+    def begins_put_off(self, partition: int) -> list[bytes]:
+        """Return those of the records that wait by which somebody is fed (BeginRecord)."""
+
     def taken_up(self, partition: int) -> list[TreeKey]:
         """Which records are computed late and perhaps not all emitted."""

@@ -410,6 +410,11 @@ class PostgresPartitionStore:
         """How many records wait that have been put off, by tenant."""
         return dict(self._database.rows(self._sql["waiting"], {"partition": partition}))
 
+    def begins_put_off(self, partition: int) -> list[bytes]:
+        """Return those of the records that wait by which somebody is fed."""
+        rows = self._database.rows(self._sql["begins_put_off"], {"partition": partition})
+        return [bytes(record) for (record,) in rows]
+
     def put_off(self, partition: int, tenant: int, most: int, most_bytes: int) -> list[PutOff]:
         """The tenant's records that were put off, oldest first; one at least if there is any."""
         values = {

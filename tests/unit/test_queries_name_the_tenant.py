@@ -89,6 +89,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "effects.allow": ({"grants"}, PIPELINE),
     "effects.revoke": ({"grants"}, PIPELINE),
     "partition.owner": ({"service_objects"}, PIPELINE),
+    "partition.begins_put_off": ({"put_off"}, PIPELINE),
     "partition.owners": ({"service_objects"}, PIPELINE),
     "partition.erases": ({"streams"}, PIPELINE),
     "partition.last_updates": ({"updates", "states"}, PIPELINE),

@@ -308,6 +308,16 @@ SELECT tenant_id, count(*)
    AND NOT held
  GROUP BY tenant_id;
 
+-- begins_put_off --
+-- By how they are written: `kind` comes first.
+SELECT record
+  FROM put_off
+ WHERE log_partition = %(partition)s
+   AND NOT taken_up
+   AND NOT held
+   AND substring(record FROM 1 FOR 15) = '{"kind":"begin"'::bytea
+ ORDER BY log_offset;
+
 -- records_put_off --
 -- The oldest of a tenant, up to a number and a size; the first whatever its size.
 SELECT log_offset, service_object, record, tree

@@ -397,6 +397,13 @@ class MemoryPartitionStore:
         with self._state.lock:
             return dict(Counter(each.tenant for each in self._waiting(partition)))
 
+    def begins_put_off(self, partition: int) -> list[bytes]:
+        """Return those of the records that wait by which somebody is fed."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            found = [each.record for each in self._waiting(partition)]
+        return [each for each in found if each.startswith(b'{"kind":"begin"')]
+
     def put_off(self, partition: int, tenant: int, most: int, most_bytes: int) -> list[PutOff]:
         """The tenant's records that were put off, oldest first; one at least if there is any."""
         self._state.ask_postgres()
