@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0121 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0123 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -1239,6 +1239,7 @@ CREATE TABLE usage_hours (
     stored_bytes bigint NOT NULL DEFAULT 0,
     deliveries bigint NOT NULL DEFAULT 0,
     grant_id text NOT NULL DEFAULT '',
+    read_us bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, hour, service_object, stream, provider_id, grant_id)
 );
 COMMENT ON COLUMN usage_hours.tenant_id IS 'who pays: who sends, computes, or has it delivered';
@@ -1248,6 +1249,8 @@ COMMENT ON COLUMN usage_hours.provider_id IS
 COMMENT ON COLUMN usage_hours.computations IS 'how many ended with which verdict';
 COMMENT ON COLUMN usage_hours.grant_id IS
     'by which the provider''s stream was read; empty: it is the tenant''s own, or public';
+COMMENT ON COLUMN usage_hours.read_us IS
+    'processor time of the API for reads; they stand under an empty name of a stream';
 CREATE INDEX usage_hours_by_provider ON usage_hours (provider_id, hour)
  WHERE provider_id <> tenant_id;
 CREATE INDEX usage_hours_by_hour ON usage_hours (hour);
@@ -1275,7 +1278,8 @@ CREATE TABLE used_amounts (
     hour bigint NOT NULL,
     computations bigint NOT NULL,
     processor_us bigint NOT NULL,
-    deliveries bigint NOT NULL
+    deliveries bigint NOT NULL,
+    read_us bigint NOT NULL DEFAULT 0
 );
 COMMENT ON TABLE used_amounts IS 'what a tenant has used in the latest hour: some seconds late';
 COMMENT ON COLUMN used_amounts.hour IS 'as in usage_hours: when it began';
@@ -1283,11 +1287,14 @@ CREATE INDEX used_amounts_by_hour ON used_amounts (hour);
 
 -- Of a tenant that is still there. What ends in the next hour counts in that.
 CREATE FUNCTION note_used(
-    tenant bigint, computations bigint, processor_us bigint, deliveries bigint)
+    tenant bigint, computations bigint, processor_us bigint, deliveries bigint,
+    read_us bigint DEFAULT 0)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO used_amounts AS used (tenant_id, hour, computations, processor_us, deliveries)
-    SELECT id, this_hour(), note_used.computations, note_used.processor_us, note_used.deliveries
+    INSERT INTO used_amounts AS used (tenant_id, hour, computations, processor_us, deliveries,
+                                      read_us)
+    SELECT id, this_hour(), note_used.computations, note_used.processor_us, note_used.deliveries,
+           note_used.read_us
       FROM tenants
      WHERE id = tenant
         ON CONFLICT (tenant_id) DO UPDATE
@@ -1297,7 +1304,9 @@ BEGIN
            processor_us = excluded.processor_us
                + CASE WHEN used.hour < excluded.hour THEN 0 ELSE used.processor_us END,
            deliveries = excluded.deliveries
-               + CASE WHEN used.hour < excluded.hour THEN 0 ELSE used.deliveries END;
+               + CASE WHEN used.hour < excluded.hour THEN 0 ELSE used.deliveries END,
+           read_us = excluded.read_us
+               + CASE WHEN used.hour < excluded.hour THEN 0 ELSE used.read_us END;
 END $$;
 
 -- What an operator lets a tenant have that is not what every tenant may have, and how much is
@@ -1759,6 +1768,7 @@ GRANT USAGE ON SEQUENCE cursor_changes, job_turns TO servioticy_api;
 GRANT SELECT ON audit, usage_hours, used_amounts, quotas, stored_amounts, purge, superseded,
                 pending_changes
    TO servioticy_api;
+GRANT INSERT, UPDATE ON usage_hours, used_amounts TO servioticy_api;
 GRANT SELECT, INSERT ON grants TO servioticy_api;
 GRANT UPDATE (revoked_at) ON grants TO servioticy_api;
 GRANT SELECT, INSERT, DELETE ON members, claim_codes TO servioticy_api;
@@ -1892,6 +1902,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON dead_deliveries TO servioticy_delivery;
 
 GRANT SELECT ON graph_edges, grants, quotas, members TO servioticy_delivery;
 GRANT SELECT, INSERT, UPDATE ON usage_hours, used_amounts TO servioticy_delivery;
+GRANT SELECT ON stored_amounts, put_off TO servioticy_delivery;
 
 GRANT SELECT ON readers, readable_streams TO servioticy_api, servioticy_pipeline,
                                              servioticy_delivery;
