@@ -22,7 +22,7 @@ from servioticy.embedded.folder import read_run
 from servioticy.errors import Unavailable
 from servioticy.settings import Settings, changed, to_environment
 
-SECONDS_TO_START = 150.0
+SECONDS_TO_START = 300.0
 SECONDS_TO_STOP = 60.0
 
 

@@ -22,7 +22,7 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.settings import load
 
-UPDATES = 60
+UPDATES = 30
 BATCH = READERS - 1
 """Trees of one transaction: those of a record that crosses are of several."""
 
@@ -33,16 +33,18 @@ Reached = Callable[[str, bytes, Ground], bool]
 
 
 def _in_the_middle(point: str, _statement: bytes, ground: Ground) -> bool:
+    if point != "stored":
+        return False
     rows = ground.database.rows("SELECT next_tree FROM progress")
-    return point == "committed" and bool(rows) and rows[0][0] > 0
+    return bool(rows) and rows[0][0] > 0
 
 
 POINTS: Mapping[str, Reached] = {
     "after the commit, before it is sent over": lambda point, statement, _: (
-        point == "committed" and b"store_crossings" in statement
+        point == "stored" and b"EXECUTE store_crossings" in statement
     ),
     "after it was sent over, before that is noted": lambda point, statement, _: (
-        point == "before" and b"store_marks" in statement
+        point == "asked" and b"EXECUTE store_marks" in statement
     ),
     "between two tenants' trees of one record": _in_the_middle,
 }
@@ -64,7 +66,7 @@ def ground(real_postgres: EmbeddedPostgres, real_kafka: EmbeddedKafka) -> Iterat
             "topic_prefix": "borders-",
             "max_batch_updates": BATCH,
             "tenant_share": 1.0,
-            "batch_seconds": 10,
+            "batch_seconds": 30,
         }
     )
     found = Ground(settings)
@@ -137,7 +139,7 @@ def test_deaths_at_this_point_of_a_crossing_change_nothing(
 ) -> None:
     """First the worker dies there, later Spark's driver does."""
     killings = [
-        Killing(pipeline, ground, victim, POINTS[point], 4) for victim in ("worker", "driver")
+        Killing(pipeline, ground, victim, POINTS[point], 3) for victim in ("worker", "driver")
     ]
 
     def fault(at: str, statement: bytes) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from servioticy.storage.tenants import PostgresTenants
 
 READERS = 4
 """Tenants: more than one transaction has trees."""
+QUIET_SECONDS = 2.0
 VALUE = '.channels.v["current-value"]'
 
 
@@ -47,6 +49,19 @@ def _reading(device: str) -> dict[str, Any]:
     }
 
 
+def is_over(ground: Ground) -> bool:
+    """Whether all of the log is stored and emitted, and nothing is on its way over a border.
+
+    Of what is computed late nothing tells that it was sent: so it has been so for a while.
+    """
+    sql = "SELECT EXISTS (SELECT FROM put_off WHERE NOT taken_up)"
+    end = ground.log.end_offset(0)
+    if ground.progress() != (end, end) or ground.database.rows(sql)[0][0]:
+        return False
+    time.sleep(QUIET_SECONDS)
+    return ground.log.end_offset(0) == end
+
+
 @dataclass
 class BorderReplay:
     """A public device, tenants that read it, and a history of updates."""
@@ -72,16 +87,8 @@ class BorderReplay:
             self.ground.log.append(0, UpdateRecord(self.device, "data", timestamp, raw))
 
     def finish(self) -> None:
-        """Wait until everything is stored, emitted and over its borders, and known to be."""
-        sql = "SELECT EXISTS (SELECT FROM put_off) OR EXISTS (SELECT FROM crossings)"
-
-        def is_over() -> bool:
-            end = self.ground.log.end_offset(0)
-            return (
-                self.ground.progress() == (end, end) and not self.ground.database.rows(sql)[0][0]
-            )
-
-        until(is_over, SECONDS)
+        """Wait until everything is stored, emitted and over its borders."""
+        until(lambda: is_over(self.ground), SECONDS)
 
     def stored(self) -> dict[str, list[Any]]:
         """All that is stored of it, with names that other replays share."""

@@ -24,7 +24,10 @@ Fault = Callable[[str, bytes], int | None]
 """Called with a point of storing updates, and the message that is on its way then: "before"
 Postgres has any of it, "half" when it is to get the updates, "inside" when it has all and has
 not answered, "committed" when it has answered and the pipeline does not know yet. None lets
-the message pass; a number lets that many more bytes through and then cuts the connection."""
+the message pass; a number lets that many more bytes through and then cuts the connection.
+
+A transaction may also be of several messages. So there is "asked" before any message at all, and
+"stored" with all messages of a storing transaction when its end has been answered."""
 
 
 def nothing(_point: str, _statement: bytes) -> None:
@@ -84,6 +87,9 @@ class _Connection:
         self._swallow = threading.Event()
         self._turn = threading.Lock()
         self._statement = b""
+        self._transaction: list[bytes] | None = None
+        """the storing messages since BEGIN; None: outside of one"""
+        self._ending = b""
         self._alive = True
         for each in (self._up, self._down):
             threading.Thread(target=self._guarded, args=(each,), daemon=True).start()
@@ -131,6 +137,9 @@ class _Connection:
             with self._turn:
                 if kind == b"Q":
                     self._idle.clear()
+                    if self._proxy.fault("asked", message) is not None:
+                        return
+                    self._note(message)
                     if STORE in message and any(each in message for each in UPDATES):
                         self._proxy.stores += 1
                         self._statement = message
@@ -144,6 +153,19 @@ class _Connection:
                 stores = bool(self._statement) and kind == ends
                 if stores and self._proxy.fault("inside", message) is not None:
                     return
+
+    def _note(self, message: bytes) -> None:
+        """Keep what a transaction that stores has had so far."""
+        text = message[5:].lstrip().upper()
+        if text.startswith(b"BEGIN"):
+            self._transaction = []
+        elif self._transaction is None:
+            self._ending = message if STORE in message else b""
+        elif text.startswith((b"COMMIT", b"ROLLBACK")):
+            self._ending = b"".join(self._transaction) if text.startswith(b"COMMIT") else b""
+            self._transaction = None
+        elif self._transaction or STORE in message:
+            self._transaction.append(message)
 
     def _points(self, kind: bytes, message: bytes) -> tuple[str, ...]:
         """What points of storing come just before this message; rows are in one of their own."""
@@ -164,6 +186,9 @@ class _Connection:
             if kind == b"Z":
                 statement, self._statement = self._statement, b""
                 if statement and self._proxy.fault("committed", statement) is not None:
+                    return
+                ending, self._ending = self._ending, b""
+                if ending and self._proxy.fault("stored", ending) is not None:
                     return
                 self._idle.set()
             self._client.sendall(message)
