@@ -18,6 +18,8 @@ FRAMES, BYTES = 64, 65_536
 STRANGERS_FRAMES, STRANGERS_BYTES = 8, 8_192
 STRANGERS_SECONDS = 0.001
 """Between two turns of strangers."""
+CATCH_UP = 20
+"""So many of them at most are made up for where the loop was woken late, as on a busy machine."""
 FRAME_BYTES = 64
 """A frame of a stranger counts as so many at least: each costs time, however short it is."""
 MAX_STRANGERS_BYTES = 262_144
@@ -37,6 +39,10 @@ class Turns:
         self._is_going = False
         self._is_resting = False
         """Strangers had a turn just now."""
+        self._since = 0.0
+        """When that was."""
+        self._due = 1
+        """How many they have next."""
 
     async def of_tenant(self, tenant: int) -> None:
         """Return when it is the turn of one of this tenant's connections."""
@@ -65,12 +71,18 @@ class Turns:
             self._begin(self._tenants)
         if self._strangers and not self._is_resting:
             self._is_resting = True
-            asyncio.get_running_loop().call_later(STRANGERS_SECONDS, self._rested)
-            self._begin(self._strangers)
+            loop = asyncio.get_running_loop()
+            loop.call_later(STRANGERS_SECONDS, self._rested)
+            self._since, due, self._due = loop.time(), self._due, 1
+            for _ in range(due):
+                self._begin(self._strangers)
         self._go_on()
 
     def _rested(self) -> None:
         self._is_resting = False
+        if self._strangers:
+            passed = asyncio.get_running_loop().time() - self._since
+            self._due = max(1, min(CATCH_UP, int(passed / STRANGERS_SECONDS)))
         self._go_on()
 
     def _begin(self, waiting: Waiting) -> None:

@@ -14,6 +14,9 @@ from collections.abc import Callable, Hashable
 
 AT_ONCE = 8
 """Tenants that have a turn in one round of the loop."""
+CATCH_UP = 20
+"""Rounds that are made up for at most, where the loop was woken late: on a busy machine it may be
+so ten times as late as a round lasts, and turns would become as much fewer."""
 
 
 class Turns:
@@ -29,6 +32,8 @@ class Turns:
         """Who has had one in this round."""
         self._waiting: OrderedDict[Hashable, deque[Callable[[], bool]]] = OrderedDict()
         self._comes_round = False
+        self._since = 0.0
+        """When the present round began."""
 
     async def take(self, owner: Hashable) -> None:
         """Return when it is the owner's turn; at once, where nobody is before it."""
@@ -74,6 +79,7 @@ class Turns:
         if not self._comes_round:
             self._comes_round = True
             loop = asyncio.get_running_loop()
+            self._since = loop.time()
             if self._seconds:
                 loop.call_later(self._seconds, self._round)
             else:
@@ -81,6 +87,19 @@ class Turns:
 
     def _round(self) -> None:
         self._comes_round = False
+        for _ in range(self._due()):
+            self._next_round()
+        if self._waiting:
+            self._go_round()
+
+    def _due(self) -> int:
+        """Return how many rounds are over."""
+        if not self._seconds:
+            return 1
+        passed = (asyncio.get_running_loop().time() - self._since) / self._seconds
+        return max(1, min(CATCH_UP, int(passed)))
+
+    def _next_round(self) -> None:
         self._had.clear()
         for _ in range(min(self._at_once, len(self._waiting))):
             owner, queue = self._waiting.popitem(last=False)
@@ -92,5 +111,3 @@ class Turns:
             if queue:
                 # Behind all the others, and before what it has asked for just now.
                 self._waiting[owner] = queue + self._waiting.pop(owner, deque())
-        if self._waiting:
-            self._go_round()

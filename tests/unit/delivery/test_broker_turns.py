@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import time
 
 import pytest
 
@@ -170,3 +171,20 @@ def test_filters_are_counted_while_they_are_read() -> None:
 
     with pytest.raises(Malformed, match=str(MAX_FILTERS)):
         read_subscribe(b"\0\1" + filters, 4)
+
+
+def test_turns_of_strangers_that_came_late_are_made_up_for_up_to_a_bound() -> None:
+    async def scene() -> int:
+        own = turns.Turns()
+        waiting = [asyncio.create_task(own.of_stranger("a")) for _ in range(5 * turns.CATCH_UP)]
+        await asyncio.sleep(0.01)
+        before = own.given
+        time.sleep(0.005 * turns.CATCH_UP)  # the loop is not woken
+        while own.given == before:
+            await asyncio.sleep(0)
+        found = own.given - before
+        for each in waiting:
+            each.cancel()
+        return found
+
+    assert asyncio.run(scene()) == turns.CATCH_UP
