@@ -29,6 +29,8 @@ WORDS = {
     "tenant quota": ["acme"],
     "tenant delete": ["acme"],
     "bench": ["start"],
+    "backup": ["{folder}/made.backup"],
+    "restore": ["{folder}/made.backup"],
 }
 """How a command is called rightly, where it needs words."""
 REMOTE = ("apply", "get", "put", "history", "export", "import", "tail", "status", "usage")
