@@ -74,8 +74,12 @@ def test_who_shows_a_good_token_does_not_wait_for_those_who_show_none(
     serving.introduce("a")
     porch = serving.edge.porch
     crowd = Crowd(porch, State.HEAD)
-    serving._loop.call_soon_threadsafe(crowd.come)
-    serving._loop.call_soon_threadsafe(porch.charge, SECONDS)  # none of them has a turn
+
+    def come() -> None:
+        porch.charge(SECONDS)  # none of them has a turn
+        crowd.come()
+
+    serving._loop.call_soon_threadsafe(come)
 
     assert serving.ask("/hello", "a").status == 200
     assert crowd.turns == 0

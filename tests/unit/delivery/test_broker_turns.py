@@ -178,13 +178,14 @@ def test_turns_of_strangers_that_came_late_are_made_up_for_up_to_a_bound() -> No
         own = turns.Turns()
         waiting = [asyncio.create_task(own.of_stranger("a")) for _ in range(5 * turns.CATCH_UP)]
         await asyncio.sleep(0.01)
-        before = own.given
         time.sleep(0.005 * turns.CATCH_UP)  # the loop is not woken
-        while own.given == before:
+        given = list[int]()
+        while len(given) < 2:  # the first may have been told of before
+            before = own.given
             await asyncio.sleep(0)
-        found = own.given - before
+            given += [own.given - before] if own.given > before else []
         for each in waiting:
             each.cancel()
-        return found
+        return max(given)
 
     assert asyncio.run(scene()) == turns.CATCH_UP
