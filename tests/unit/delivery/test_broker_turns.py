@@ -104,14 +104,15 @@ def test_a_stranger_of_another_address_waits_for_no_crowd() -> None:
             for _ in range(1_000)
         ]
         await asyncio.sleep(0)
-        before = all_turns.given
+        before = len(done)
         await Part(all_turns, "10.0.0.2").frame()
+        frames = len(done) - before
         for each in crowd:
             each.cancel()
         await asyncio.gather(*crowd, return_exceptions=True)
-        return all_turns.given - before
+        return frames
 
-    assert asyncio.run(scene()) <= 3
+    assert asyncio.run(scene()) <= 3 * turns.STRANGERS_FRAMES
 
 
 def test_who_has_gone_while_it_waited_takes_nobodys_turn() -> None:
@@ -174,18 +175,20 @@ def test_filters_are_counted_while_they_are_read() -> None:
 
 
 def test_turns_of_strangers_that_came_late_are_made_up_for_up_to_a_bound() -> None:
+    """On a busy machine the loop is woken late: they would have a tenth of their turns."""
+
     async def scene() -> int:
-        own = turns.Turns()
-        waiting = [asyncio.create_task(own.of_stranger("a")) for _ in range(5 * turns.CATCH_UP)]
-        await asyncio.sleep(0.01)
-        time.sleep(0.005 * turns.CATCH_UP)  # the loop is not woken
-        given = list[int]()
-        while len(given) < 2:  # the first may have been told of before
-            before = own.given
+        own = Turns()
+        waiting = [asyncio.create_task(own.of_stranger("a")) for _ in range(1_000)]
+        while not own._is_resting:
             await asyncio.sleep(0)
-            given += [own.given - before] if own.given > before else []
+        before = own.given
+        time.sleep(0.005 * turns.CATCH_UP)  # the loop is not woken
+        while own.given == before:
+            await asyncio.sleep(0)
+        found = own.given - before
         for each in waiting:
             each.cancel()
-        return max(given)
+        return found
 
     assert asyncio.run(scene()) == turns.CATCH_UP
