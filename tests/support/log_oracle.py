@@ -63,6 +63,7 @@ class Held(NamedTuple):
     """What came to where a reader has moved, before all that is sent on to there has come."""
 
     record: BorderRecord
+    offset: int
     readers: Sequence[tuple[str, Ref]]
 
 
@@ -183,34 +184,37 @@ class LogOracle(ChangingOracle):
                         for (reader, of), known in self.inputs.items()
                         if of == ref
                     }
-        else:
-            self.excused |= {
-                (reader, ref, *source[:2])
-                for reader in record.readers
-                for ref in new
-                if (reader, ref) not in self.inputs
-            }
+        named = {
+            (each.service_object, record.updates[number].origin)
+            for each in record.readers
+            for number in each.updates
+        }
+        self.excused |= {(*each, *source[:2]) for each in named if each not in self.inputs}
         readers = [
             (reader, ref)
             for (reader, ref), known in self.inputs.items()
             if new.get(ref)
             and self.owner[reader] == partition
-            and (reader in record.readers if record.forwarded else partition in known.fed_in)
+            and ((reader, ref) in named if record.forwarded else partition in known.fed_in)
         ]
         by_tenant: dict[int, list[tuple[str, Ref]]] = defaultdict(list)
         for each in readers:
             by_tenant[self.declared[each[0]].tenant].append(each)
         for tenant, theirs in sorted(by_tenant.items()):
-            if record.forwarded is None and self._is_held(tenant, theirs):
-                self.held[tenant].append(Held(record, theirs))
+            held = [] if record.forwarded else self._held_of(tenant, theirs)
+            direct = [each for each in theirs if each not in held]
+            if direct:
+                self._enter(record, direct, partition, offset)
+            if held:
+                self.held[tenant].append(Held(record, offset, held))
                 self.was_held = True
-            else:
-                self._enter(record, theirs, partition, offset)
 
-    def _is_held(self, tenant: int, readers: Sequence[tuple[str, Ref]]) -> bool:
-        """Whether some of them wait for what is still sent on, or for what waits for that."""
+    def _held_of(
+        self, tenant: int, readers: Sequence[tuple[str, Ref]]
+    ) -> Sequence[tuple[str, Ref]]:
+        """Who waits for what is still sent on, or has something that waits for that."""
         waits = {each for held in self.held[tenant] for each in held.readers}
-        return any(self.inputs[each].awaited or each in waits for each in readers)
+        return [each for each in readers if self.inputs[each].awaited or each in waits]
 
     def _enter(
         self,
@@ -323,10 +327,9 @@ class LogOracle(ChangingOracle):
         )
         if not waits:
             held, self.held[tenant] = self.held[tenant], []
-            offset = self.at[partition]
             for each in held:
                 there = [key for key in each.readers if key in self.inputs]
-                self._enter(each.record, there, partition, offset)
+                self._enter(each.record, there, partition, each.offset)
                 gone = set(each.readers) - set(there)
                 self.excused |= {(*key, *each.record.source[:2]) for key in gone}
 

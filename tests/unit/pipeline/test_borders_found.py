@@ -1,0 +1,43 @@
+"""What random worlds have found, as small as it gets."""
+
+from __future__ import annotations
+
+from changing_oracle import Shown
+from changing_world import World, assert_lawful
+from oracle import Composite, Ref
+from serial_order import javascript
+
+
+def thing(
+    id_: str, tenant: int, composites: dict[str, tuple[str, ...]], **groups: tuple[Ref, ...]
+) -> tuple[Shown, dict[Ref, str]]:
+    """A public object with stream d0, whose composites add up what they read."""
+    made = [
+        Composite(name, reads, lambda values: sum(1 if v is None else v for v in values))
+        for name, reads in composites.items()
+    ]
+    codes = {(id_, name): javascript(reads, 0, 1000, 1001) for name, reads in composites.items()}
+    return Shown(id_, ("d0",), tuple(made), groups, tenant, True), codes
+
+
+def test_what_was_held_crosses_in_order() -> None:
+    """`r` moves from partition 1 to 2 and has something held there; what it makes of that later
+    stands in its log before what it has made meanwhile, and its reader `c` takes both."""
+    world = World(3)
+    world.create(*thing("a", 0, {}))
+    world.create(*thing("r", 1, {"c0": ("d0", "g")}, g=(("a", "d0"),)))
+    world.create(*thing("x", 1, {}))
+    world.create(*thing("y", 1, {}, g=(("x", "d0"),)))
+    world.create(*thing("c", 2, {"c0": ("g",)}, g=(("r", "c0"),)))
+    world.finish()
+    world.replace(*thing("r", 1, {"c0": ("d0", "g")}, g=(("a", "d0"),), h=(("x", "d0"),)))
+    world.run([None, 4, None])  # partition 1 has released r, and does not go on
+    world.put(("a", "d0"), 5, 1)
+    world.run([None, 4, None])
+    world.run([None, 4, None])
+    world.put(("r", "d0"), 2, 2)
+    world.run([None, 4, None])
+    world.finish()
+    oracle = assert_lawful(world)
+    assert oracle.was_held
+    assert [at for ref, at, _ in oracle.order if ref == ("c", "c0")] == [2, 5]
