@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from changing_oracle import Given, Shown
 from changing_world import World
 from hypothesis import strategies as st
 from oracle import Composite, Ref
-from serial_order import SIMPLE, javascript, python
+from put_off_runs import Whims
+from serial_order import SIMPLE, Generous, javascript, python
 
 from pipeline.limits import Limits
+from pipeline.sharing.fairness import Fairness
 
 LIMITS = Limits(40, 60)
 """Loops with staleness by input end by these, or by borders."""
@@ -31,6 +34,23 @@ def faults(draw: st.DrawFn, most: int = 3) -> dict[tuple[str, int], str]:
     return found
 
 
+def a_world(draw: Any, partitions: int) -> World:
+    """One that dies at times, and may put off what it likes, in transactions of any size."""
+    over = st.lists(st.sets(st.integers(1, 3), max_size=2), max_size=40)
+    puts_off = draw(st.integers(0, 2)) == 0
+    shares = Whims(draw(over)) if puts_off else Generous(1.0)
+    most = draw(st.sampled_from([1, 2, 3, 1000, 1000]))
+    return World(
+        partitions,
+        None,
+        draw(faults()),
+        LIMITS,
+        most=most,
+        puts_off=puts_off,
+        fairness=Fairness(shares),
+    )
+
+
 class Play:
     """Objects of some tenants, and anything that may happen to them."""
 
@@ -40,6 +60,9 @@ class Play:
         *["replace"] * 3,
         *["join", "publish", "grant", "revoke", "activate", "crash"],
     )
+    MOVES = (*["put"] * 12, *["work"] * 5, *["join"] * 4, "replace", "publish", "crash")
+    """Components that join, and so move from partition to partition."""
+
     RARE = ("erase", "delete", "repeat")
 
     def __init__(self, draw: Any, world: World, tenants: int, objects: int, cycles: bool) -> None:
@@ -49,13 +72,13 @@ class Play:
         self.gone: set[str] = set()
         self.public = {id_: draw(st.integers(0, 3)) > 0 for id_ in self.whose}
 
-    def go(self, steps: int) -> None:
+    def go(self, steps: int, kinds: Sequence[str] = STEPS) -> None:
         """Create them all, and then anything in any order, the pipeline at any distance behind."""
         for id_ in self.whose:
             self.world.create(*self.an_object(id_))
         for _ in range(steps):
-            step = self.draw(st.sampled_from(self.STEPS))
-            if step == "join" and self.draw(st.booleans()):
+            step = self.draw(st.sampled_from(kinds))
+            if step == "join" and kinds is self.STEPS and self.draw(st.booleans()):
                 step = self.draw(st.sampled_from(self.RARE))
             getattr(self, step)()
         self.world.finish()
