@@ -5,7 +5,10 @@ from __future__ import annotations
 from changing_oracle import Shown
 from changing_world import World, assert_lawful
 from oracle import Composite, Ref
+from put_off_runs import Whims
 from serial_order import javascript
+
+from pipeline.sharing.fairness import Fairness
 
 
 def thing(
@@ -41,3 +44,43 @@ def test_what_was_held_crosses_in_order() -> None:
     oracle = assert_lawful(world)
     assert oracle.was_held
     assert [at for ref, at, _ in oracle.order if ref == ("c", "c0")] == [2, 5]
+
+
+def putting_off(*tenants: int) -> tuple[World, Whims]:
+    """A world of one partition in which these tenants, by number, are over their share."""
+    whims = Whims([])
+    whims.always = set(tenants)
+    return World(1, fairness=Fairness(whims), puts_off=True), whims
+
+
+def test_what_comes_behind_a_begin_that_is_put_off_is_not_lost() -> None:
+    """Whom a record feeds is known where it is computed: the tenant's begin comes before."""
+    world, whims = putting_off()
+    world.create(*thing("a", 0, {}))
+    world.create(*thing("r", 1, {"c0": ("g",)}, g=(("a", "d0"),)))
+    world.run([None])
+    whims.always = {world.tenants[1]}
+    for at in range(3):
+        world.put(("a", "d0"), at, at)
+        world.run([None])
+    whims.always = set()
+    world.finish()
+    oracle = assert_lawful(world)
+    assert [at for ref, at, _ in oracle.order if ref == ("r", "c0")] == [0, 1, 2]
+
+
+def test_what_comes_behind_a_definition_that_is_put_off_is_not_lost() -> None:
+    """A stream that only the new version reads."""
+    world, whims = putting_off()
+    world.create(*thing("a", 0, {}))
+    world.create(*thing("r", 1, {}, g=(("a", "d0"),)))
+    world.finish()
+    whims.always = {world.tenants[1]}
+    world.replace(*thing("r", 1, {"c0": ("g",)}, g=(("a", "d0"),)))
+    world.put(("a", "d0"), 1, 1)
+    world.run([None])
+    world.run([None])
+    whims.always = set()
+    world.finish()
+    oracle = assert_lawful(world)
+    assert [at for ref, at, _ in oracle.order if ref == ("r", "c0")] == [1]
