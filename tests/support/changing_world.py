@@ -14,7 +14,7 @@ from changing_oracle import EXTRA, Crash, Given, Input, Shown
 from crossing_oracle import assert_at_rest, assert_crossings
 from falling_memory import Memory
 from hypothesis import strategies as st
-from log_oracle import Beyond, LogOracle, value_of
+from log_oracle import HELD, Beyond, LogOracle, value_of
 from memory import MemoryPlatform
 from oracle import Composite, Object, Ref, ScriptError
 from oracle import Limits as OracleLimits
@@ -507,7 +507,7 @@ def assert_equal_to_oracle(world: World, oracle: LogOracle) -> None:
             for partition, each in state.emitted_to
             if partition == number
         ]
-        trees = {key: made for key, made in oracle.trees.items() if key[0][0] == number}
+        trees = {key: made for key, made in oracle.trees.items() if key[0][0] % HELD == number}
         order = [each for key in sorted(trees) for each in trees[key]]
         if world.crashes == 0 and not oracle.was_held and not world.puts_off:
             assert emitted == order

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from changing_oracle import kept
-from log_oracle import LogOracle, Owed, Place, last_of, value_of
+from log_oracle import HELD, LogOracle, Owed, Place, last_of, value_of
 from oracle import Ref, Update
 
 from servioticy.domain.records import BeginRecord, BorderRecord
@@ -81,13 +81,15 @@ def _assert_all_came(oracle: LogOracle, found: dict[tuple[int, Ref, Place], list
 
 
 def _has_left(oracle: LogOracle, owed: Owed) -> bool:
-    """Whether a reader that moves did not name the stream any more where it has moved.
-
-    Where it was before that may be known at once.
+    """Whether a reader that moves named the stream no more, or was told of a later end of it, where
+    it has moved: where it was before that may be known at once.
     """
+    key = owed.reader, owed.ref
     moved = oracle.owner[owed.reader] != owed.partition
-    known = oracle.inputs.get((owed.reader, owed.ref))
-    return moved and (known is None or known.since > owed.change)
+    known = oracle.inputs.get(key)
+    partition, offset = owed.place
+    ended = any(at == partition % HELD and end > offset for at, end in oracle.closed[key])
+    return moved and (known is None or known.since > owed.change or ended)
 
 
 def _assert_begin(oracle: LogOracle, record: BeginRecord) -> None:

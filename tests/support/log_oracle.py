@@ -38,6 +38,10 @@ BORDER = 2**40
 """A step of a path that is a border: this and the sequence of the reader."""
 
 
+HELD = 2**30
+"""In a place: what was held at it. What comes of that is in an order of its own."""
+
+
 def value_of(document: bytes) -> int:
     """The value that an update of these tests has."""
     return int(json.loads(document)["channels"]["v"]["current-value"])
@@ -110,6 +114,8 @@ class LogOracle(ChangingOracle):
         """who named the stream when a record came to a partition: by which change"""
         self.excused: set[tuple[str, Ref, int, int]] = set()
         """who did not any more when a record was sent on, or had been held"""
+        self.closed: dict[tuple[str, Ref], list[Place]] = defaultdict(list)
+        """by which places of its provider a reader was told that it may not read a stream"""
         self.lasts: dict[Place, dict[Ref, Update]] = {}
         self.begun: list[BeginRecord] = []
 
@@ -308,7 +314,10 @@ class LogOracle(ChangingOracle):
             for ref in refs:
                 self.inputs[reader, ref].fed_in.discard(partition)
         if self.owner[reader] == partition:
-            self.close(reader, [ref for ref in refs if self._is_news(record, reader, ref)])
+            ended = [ref for ref in refs if self._is_news(record, reader, ref)]
+            for ref in ended:
+                self.closed[reader, ref].append(record.source[:2])
+            self.close(reader, ended)
 
     def _moved(self, record: EndRecord, reader: str, ref: Ref, partition: int) -> None:
         """Nothing comes to where it was any more; there what has come directly is taken now."""
@@ -329,7 +338,7 @@ class LogOracle(ChangingOracle):
             held, self.held[tenant] = self.held[tenant], []
             for each in held:
                 there = [key for key in each.readers if key in self.inputs]
-                self._enter(each.record, there, partition, each.offset)
+                self._enter(each.record, there, HELD + partition, each.offset)
                 gone = set(each.readers) - set(there)
                 self.excused |= {(*key, *each.record.source[:2]) for key in gone}
 
