@@ -84,3 +84,21 @@ def test_what_comes_behind_a_definition_that_is_put_off_is_not_lost() -> None:
     world.finish()
     oracle = assert_lawful(world)
     assert [at for ref, at, _ in oracle.order if ref == ("r", "c0")] == [1]
+
+
+def test_what_comes_again_behind_a_begin_that_is_put_off_is_taken_once() -> None:
+    """It has been taken in though nobody was fed yet."""
+    world, whims = putting_off()
+    world.create(*thing("a", 0, {}))
+    world.create(*thing("r", 1, {"c0": ("g",)}, g=(("a", "d0"),)))
+    world.run([None])
+    whims.always = {world.tenants[1]}
+    world.put(("a", "d0"), 1, 1)
+    world.run([None])
+    world.crash()  # what has crossed may not have, so it is sent again
+    world.run([None])
+    world.crash()
+    world.run([None])
+    whims.always = set()
+    world.finish()
+    assert_lawful(world)
