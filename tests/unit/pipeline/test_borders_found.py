@@ -46,11 +46,10 @@ def test_what_was_held_crosses_in_order() -> None:
     assert [at for ref, at, _ in oracle.order if ref == ("c", "c0")] == [2, 5]
 
 
-def putting_off(*tenants: int) -> tuple[World, Whims]:
-    """A world of one partition in which these tenants, by number, are over their share."""
+def putting_off(partitions: int = 1) -> tuple[World, Whims]:
+    """A world in which tenants are over their share where the whims say so."""
     whims = Whims([])
-    whims.always = set(tenants)
-    return World(1, fairness=Fairness(whims), puts_off=True), whims
+    return World(partitions, fairness=Fairness(whims), puts_off=True), whims
 
 
 def test_what_comes_behind_a_begin_that_is_put_off_is_not_lost() -> None:
@@ -102,3 +101,42 @@ def test_what_comes_again_behind_a_begin_that_is_put_off_is_taken_once() -> None
     whims.always = set()
     world.finish()
     assert_lawful(world)
+
+
+def test_what_comes_behind_a_version_that_begins_anew_is_not_taken_before_its_begin() -> None:
+    """The record is for the version that named the stream before; the begin of the new one has it."""
+    world, whims = putting_off()
+    world.create(*thing("a", 0, {}))
+    world.create(*thing("r", 1, {"c0": ("g",)}, g=(("a", "d0"),)))
+    world.finish()
+    whims.always = {world.tenants[1]}
+    world.put(("a", "d0"), 1, 1)
+    world.replace(*thing("r", 1, {}))
+    world.replace(*thing("r", 1, {"c0": ("g",)}, g=(("a", "d0"),)))
+    world.run([None])
+    world.run([None])
+    whims.always = set()
+    world.finish()
+    assert_lawful(world)
+
+
+def test_what_comes_behind_a_begin_of_a_move_that_is_put_off_is_held() -> None:
+    """It waits for what is sent on, not only for its turn."""
+    world, whims = putting_off(3)
+    world.create(*thing("a", 0, {}))
+    world.create(*thing("r", 1, {"c0": ("g",)}, g=(("a", "d0"),)))
+    world.create(*thing("x", 1, {}))
+    world.create(*thing("y", 1, {}, g=(("x", "d0"),)))
+    world.finish()
+    world.put(("a", "d0"), 1, 1)  # comes to partition 1
+    world.replace(*thing("r", 1, {"c0": ("g",)}, g=(("a", "d0"),), h=(("x", "d0"),)))
+    world.run([None, 3, 0])  # partition 1 has released r, and does not go on
+    world.put(("a", "d0"), 2, 2)  # comes to partition 2
+    world.run([None, 3, 0])
+    whims.always = {world.tenants[1]}
+    world.run([0, 0, None])
+    world.run([0, None, None])
+    whims.always = set()
+    world.finish()
+    oracle = assert_lawful(world)
+    assert [at for ref, at, _ in oracle.order if ref == ("r", "c0")] == [1, 2]
