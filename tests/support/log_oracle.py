@@ -98,7 +98,7 @@ class LogOracle(ChangingOracle):
         self.marks: dict[tuple[int, int, Ref], tuple[int, int]] = {}
         self.sent_on: set[object] = set()
         self.moved: set[tuple[str, Ref, int, int]] = set()
-        self.held: dict[int, list[Held]] = defaultdict(list)
+        self.held: dict[tuple[int, int], list[Held]] = defaultdict(list)
         self.was_held = False
         self.dead = 0
         self.taken: Counter[tuple[Ref, int, int]] = Counter()
@@ -207,19 +207,19 @@ class LogOracle(ChangingOracle):
         for each in readers:
             by_tenant[self.declared[each[0]].tenant].append(each)
         for tenant, theirs in sorted(by_tenant.items()):
-            held = [] if record.forwarded else self._held_of(tenant, theirs)
+            held = [] if record.forwarded else self._held_of(tenant, partition, theirs)
             direct = [each for each in theirs if each not in held]
             if direct:
                 self._enter(record, direct, partition, offset)
             if held:
-                self.held[tenant].append(Held(record, offset, held))
+                self.held[tenant, partition].append(Held(record, offset, held))
                 self.was_held = True
 
     def _held_of(
-        self, tenant: int, readers: Sequence[tuple[str, Ref]]
+        self, tenant: int, partition: int, readers: Sequence[tuple[str, Ref]]
     ) -> Sequence[tuple[str, Ref]]:
         """Who waits for what is still sent on, or has something that waits for that."""
-        waits = {each for held in self.held[tenant] for each in held.readers}
+        waits = {each for held in self.held[tenant, partition] for each in held.readers}
         return [each for each in readers if self.inputs[each].awaited or each in waits]
 
     def _enter(
@@ -328,19 +328,22 @@ class LogOracle(ChangingOracle):
             return
         self.moved.add((reader, ref, *record.source[:2]))
         known.awaited.discard(record.forwarded[0])
-        tenant = self.declared[reader].tenant
-        waits = any(
+        self._free_held(self.declared[reader].tenant, partition)
+
+    def _free_held(self, tenant: int, partition: int) -> None:
+        """Take what the tenant has held, if it awaits nothing here any more."""
+        if any(
             each.awaited
             for (id_, _), each in self.inputs.items()
             if self.declared[id_].tenant == tenant and self.owner[id_] == partition
-        )
-        if not waits:
-            held, self.held[tenant] = self.held[tenant], []
-            for each in held:
-                there = [key for key in each.readers if key in self.inputs]
-                self._enter(each.record, there, HELD + partition, each.offset)
-                gone = set(each.readers) - set(there)
-                self.excused |= {(*key, *each.record.source[:2]) for key in gone}
+        ):
+            return
+        held, self.held[tenant, partition] = self.held[tenant, partition], []
+        for each in held:
+            there = [key for key in each.readers if key in self.inputs]
+            self._enter(each.record, there, HELD + partition, each.offset)
+            gone = set(each.readers) - set(there)
+            self.excused |= {(*key, *each.record.source[:2]) for key in gone}
 
     # Changes.
 
@@ -353,10 +356,13 @@ class LogOracle(ChangingOracle):
                     self.define(
                         thing, version, self.world.snapshots.get((id_, change), {}), change
                     )
+                    self._free_held(thing.tenant, partition)
             case DeletionRecord(id_):
                 if id_ in self.declared:
                     self.ended.add(id_)
+                    tenant = self.declared[id_].tenant
                     self.delete(id_)
+                    self._free_held(tenant, partition)
                     for readers in self.readers.values():
                         readers.pop(id_, None)
                     for ref in [ref for ref in self.readers if ref[0] == id_]:

@@ -140,3 +140,30 @@ def test_what_comes_behind_a_begin_of_a_move_that_is_put_off_is_held() -> None:
     world.finish()
     oracle = assert_lawful(world)
     assert [at for ref, at, _ in oracle.order if ref == ("r", "c0")] == [1, 2]
+
+
+def test_what_comes_behind_what_is_held_is_not_taken_before_it() -> None:
+    """All of `a`'s that was sent on has come, but not all of `b`'s: what is held goes on waiting,
+    and so does what comes of `a`'s now."""
+    world = World(3)
+    world.create(*thing("a", 0, {}))
+    world.create(*thing("r", 1, {}))
+    world.create(*thing("x", 1, {}))
+    world.create(*thing("y", 1, {}, g=(("x", "d0"),)))
+    world.create(*thing("z", 0, {}))
+    world.create(*thing("b", 2, {}))
+    reads = {"ga": (("a", "d0"),), "gb": (("b", "d0"),)}
+    world.replace(*thing("r", 1, {"c0": ("ga",), "c1": ("gb",)}, **reads))
+    world.finish()
+    world.replace(*thing("r", 1, {"c0": ("ga",), "c1": ("gb",)}, **reads, h=(("x", "d0"),)))
+    moved = world.lengths()[1]
+    world.run([None, moved, 0])  # a's end, and b's, come to where r was
+    world.put(("a", "d0"), 1, 1)
+    world.run([None, moved, None])  # it is held
+    world.run([None, moved + 1, None])
+    world.put(("a", "d0"), 2, 2)
+    world.run([None, moved + 1, None])
+    world.run([None, moved + 1, None])
+    world.finish()
+    oracle = assert_lawful(world)
+    assert [at for ref, at, _ in oracle.order if ref == ("r", "c0")] == [1, 2]
