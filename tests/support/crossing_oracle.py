@@ -81,8 +81,9 @@ def _assert_all_came(oracle: LogOracle, found: dict[tuple[int, Ref, Place], list
 
 
 def _has_left(oracle: LogOracle, owed: Owed) -> bool:
-    """Whether a reader that moves named the stream no more, or was told of a later end of it, where
-    it has moved: where it was before that may be known at once.
+    """Whether a reader that moves named the stream no more, or was told of a later end there.
+
+    Where it was before that may be known at once.
     """
     key = owed.reader, owed.ref
     moved = oracle.owner[owed.reader] != owed.partition
