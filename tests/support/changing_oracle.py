@@ -114,7 +114,8 @@ class ChangingOracle(Oracle):
         for ref in named:
             known = self.inputs.get((thing.id, ref))
             if known is None:
-                self.inputs[thing.id, ref] = replace(snapshot[ref], since=change)
+                found = snapshot[ref]
+                self.inputs[thing.id, ref] = Input(found.is_open, change, found.last)
             elif ref in kept(thing) - kept_before:
                 known.last = snapshot[ref].last if known.is_open else None
         self.rewire()

@@ -38,6 +38,10 @@ BORDER = 2**40
 """A step of a path that is a border: this and the sequence of the reader."""
 
 
+HELD = 2**30
+"""In a place: what was held at it. What comes of that is in an order of its own."""
+
+
 def value_of(document: bytes) -> int:
     """The value that an update of these tests has."""
     return int(json.loads(document)["channels"]["v"]["current-value"])
@@ -63,6 +67,7 @@ class Held(NamedTuple):
     """What came to where a reader has moved, before all that is sent on to there has come."""
 
     record: BorderRecord
+    offset: int
     readers: Sequence[tuple[str, Ref]]
 
 
@@ -93,7 +98,7 @@ class LogOracle(ChangingOracle):
         self.marks: dict[tuple[int, int, Ref], tuple[int, int]] = {}
         self.sent_on: set[object] = set()
         self.moved: set[tuple[str, Ref, int, int]] = set()
-        self.held: dict[int, list[Held]] = defaultdict(list)
+        self.held: dict[tuple[int, int], list[Held]] = defaultdict(list)
         self.was_held = False
         self.dead = 0
         self.taken: Counter[tuple[Ref, int, int]] = Counter()
@@ -109,6 +114,8 @@ class LogOracle(ChangingOracle):
         """who named the stream when a record came to a partition: by which change"""
         self.excused: set[tuple[str, Ref, int, int]] = set()
         """who did not any more when a record was sent on, or had been held"""
+        self.closed: dict[tuple[str, Ref], list[Place]] = defaultdict(list)
+        """by which places of its provider a reader was told that it may not read a stream"""
         self.lasts: dict[Place, dict[Ref, Update]] = {}
         self.begun: list[BeginRecord] = []
 
@@ -183,34 +190,37 @@ class LogOracle(ChangingOracle):
                         for (reader, of), known in self.inputs.items()
                         if of == ref
                     }
-        else:
-            self.excused |= {
-                (reader, ref, *source[:2])
-                for reader in record.readers
-                for ref in new
-                if (reader, ref) not in self.inputs
-            }
+        named = {
+            (each.service_object, record.updates[number].origin)
+            for each in record.readers
+            for number in each.updates
+        }
+        self.excused |= {(*each, *source[:2]) for each in named if each not in self.inputs}
         readers = [
             (reader, ref)
             for (reader, ref), known in self.inputs.items()
             if new.get(ref)
             and self.owner[reader] == partition
-            and (reader in record.readers if record.forwarded else partition in known.fed_in)
+            and ((reader, ref) in named if record.forwarded else partition in known.fed_in)
         ]
         by_tenant: dict[int, list[tuple[str, Ref]]] = defaultdict(list)
         for each in readers:
             by_tenant[self.declared[each[0]].tenant].append(each)
         for tenant, theirs in sorted(by_tenant.items()):
-            if record.forwarded is None and self._is_held(tenant, theirs):
-                self.held[tenant].append(Held(record, theirs))
+            held = [] if record.forwarded else self._held_of(tenant, partition, theirs)
+            direct = [each for each in theirs if each not in held]
+            if direct:
+                self._enter(record, direct, partition, offset)
+            if held:
+                self.held[tenant, partition].append(Held(record, offset, held))
                 self.was_held = True
-            else:
-                self._enter(record, theirs, partition, offset)
 
-    def _is_held(self, tenant: int, readers: Sequence[tuple[str, Ref]]) -> bool:
-        """Whether some of them wait for what is still sent on, or for what waits for that."""
-        waits = {each for held in self.held[tenant] for each in held.readers}
-        return any(self.inputs[each].awaited or each in waits for each in readers)
+    def _held_of(
+        self, tenant: int, partition: int, readers: Sequence[tuple[str, Ref]]
+    ) -> Sequence[tuple[str, Ref]]:
+        """Who waits for what is still sent on, or has something that waits for that."""
+        waits = {each for held in self.held[tenant, partition] for each in held.readers}
+        return [each for each in readers if self.inputs[each].awaited or each in waits]
 
     def _enter(
         self,
@@ -304,7 +314,10 @@ class LogOracle(ChangingOracle):
             for ref in refs:
                 self.inputs[reader, ref].fed_in.discard(partition)
         if self.owner[reader] == partition:
-            self.close(reader, [ref for ref in refs if self._is_news(record, reader, ref)])
+            ended = [ref for ref in refs if self._is_news(record, reader, ref)]
+            for ref in ended:
+                self.closed[reader, ref].append(record.source[:2])
+            self.close(reader, ended)
 
     def _moved(self, record: EndRecord, reader: str, ref: Ref, partition: int) -> None:
         """Nothing comes to where it was any more; there what has come directly is taken now."""
@@ -315,20 +328,22 @@ class LogOracle(ChangingOracle):
             return
         self.moved.add((reader, ref, *record.source[:2]))
         known.awaited.discard(record.forwarded[0])
-        tenant = self.declared[reader].tenant
-        waits = any(
+        self._free_held(self.declared[reader].tenant, partition)
+
+    def _free_held(self, tenant: int, partition: int) -> None:
+        """Take what the tenant has held, if it awaits nothing here any more."""
+        if any(
             each.awaited
             for (id_, _), each in self.inputs.items()
             if self.declared[id_].tenant == tenant and self.owner[id_] == partition
-        )
-        if not waits:
-            held, self.held[tenant] = self.held[tenant], []
-            offset = self.at[partition]
-            for each in held:
-                there = [key for key in each.readers if key in self.inputs]
-                self._enter(each.record, there, partition, offset)
-                gone = set(each.readers) - set(there)
-                self.excused |= {(*key, *each.record.source[:2]) for key in gone}
+        ):
+            return
+        held, self.held[tenant, partition] = self.held[tenant, partition], []
+        for each in held:
+            there = [key for key in each.readers if key in self.inputs]
+            self._enter(each.record, there, HELD + partition, each.offset)
+            gone = set(each.readers) - set(there)
+            self.excused |= {(*key, *each.record.source[:2]) for key in gone}
 
     # Changes.
 
@@ -341,10 +356,13 @@ class LogOracle(ChangingOracle):
                     self.define(
                         thing, version, self.world.snapshots.get((id_, change), {}), change
                     )
+                    self._free_held(thing.tenant, partition)
             case DeletionRecord(id_):
                 if id_ in self.declared:
                     self.ended.add(id_)
+                    tenant = self.declared[id_].tenant
                     self.delete(id_)
+                    self._free_held(tenant, partition)
                     for readers in self.readers.values():
                         readers.pop(id_, None)
                     for ref in [ref for ref in self.readers if ref[0] == id_]:
