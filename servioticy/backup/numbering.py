@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import msgspec
 
 from servioticy.domain.records import (
     AcquireRecord,
+    BeginRecord,
+    BorderRecord,
     EmittedRecord,
+    EndRecord,
     ReleaseRecord,
     UnreadableRecord,
     UpdateRecord,
@@ -23,11 +27,15 @@ from servioticy.domain.records import (
 )
 from servioticy.ports.cursors import StoredCursor
 
-PLACES = (b'"forwarded"', b'"acquire"')
+PLACES = (b'"forwarded"', b'"acquire"', b'"border"', b'"begin"', b'"end"')
 """What a record of the log has in it that names a place in another partition."""
 
 NOTHING = write(ReleaseRecord((), 0))
 """A record of the log that does nothing: of no Service Object at all."""
+
+
+Crossed: TypeAlias = BorderRecord | BeginRecord | EndRecord
+"""What comes from another partition over a border."""
 
 
 class LogNumbers:
@@ -59,8 +67,25 @@ class LogNumbers:
         return offset < self._progress.get(partition, 0)
 
     def offset(self, partition: int, offset: int) -> int:
-        """Return where a record is that is not stored yet."""
+        """Return where a record is in the new log; before that one that is stored."""
         return offset + self._by.get(partition, 0)
+
+    def crossing(self, value: bytes) -> bytes:
+        """Return a record that is to be sent to other partitions."""
+        read = read_record(value)
+        return write(self.crossed(read)) if isinstance(read, Crossed) else value
+
+    def crossed(self, read: Crossed) -> Crossed:
+        """Return what crosses a border, from its place in the new log or before that.
+
+        In all that names such a place it is counted so, and what has come before is told by it.
+        """
+        offset = self.offset(read.source.partition, read.source.offset)
+        forwarded = read.forwarded
+        if forwarded is not None:
+            forwarded = forwarded[0], self.offset(*forwarded)
+        source = read.source._replace(offset=offset)
+        return msgspec.structs.replace(read, source=source, forwarded=forwarded)
 
 
 class Tail:
@@ -72,6 +97,8 @@ class Tail:
         """
         self._numbers = numbers
         self._forwarded = dict(forwarded)
+        self.crossed_from: set[int] = set()
+        """Partitions that have sent on what crosses borders."""
 
     def record(self, value: bytes) -> bytes:
         """Return a record; one that has come before is nothing, and has its place all the same."""
@@ -85,6 +112,10 @@ class Tail:
             return self._update(read, *read.forwarded)
         if isinstance(read, AcquireRecord):
             return self._acquire(read)
+        if isinstance(read, Crossed):
+            if read.forwarded is not None:
+                self.crossed_from.add(read.forwarded[0])
+            return write(self._numbers.crossed(read))
         return value
 
     def _update(self, read: UpdateRecord, source: int, offset: int) -> bytes:

@@ -102,6 +102,7 @@ class _Restore:
         numbers = LogNumbers(self._about.progress, begins)
         ends = self._append_emitted(appender, numbers, emitted)
         there = self._append_updates(appender, numbers, begins)
+        self._filling.renumber_crossings(numbers.crossing)
         appender.settle()
         updates_now, emitted_now = self._bounds()
         _check_ends(self._topics.updates, there, updates_now)
@@ -129,6 +130,7 @@ class _Restore:
                     ends[partition] += 1
                 appender.append(self._topics.updates, partition, tail.record(value))
                 ends[partition] += 1
+            self._filling.note_forwarded(partition, tail.crossed_from)
         return ends
 
     def _append_emitted(

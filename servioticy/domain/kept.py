@@ -34,6 +34,8 @@ TABLES = (
     Table("grants"),
     Table("ended_grants"),
     Table("graph_edges"),
+    Table("inputs_from_outside", "copy_inputs_from_outside"),
+    Table("outside_readers"),
     Table("pending_changes"),
     Table("listings"),
     Table("templates"),
@@ -60,6 +62,9 @@ TABLES = (
     Table("put_off", "copy_put_off"),
     Table("progress", "copy_progress"),
     Table("forwarded", "copy_forwarded"),
+    Table("marks", "copy_marks"),
+    # The records themselves are renumbered by a restore: servioticy/backup/numbering.py.
+    Table("crossings", "copy_crossings"),
     Table("log_losses"),
     Table("states"),
     Table("verdicts"),

@@ -160,7 +160,7 @@ class BeginRecord(msgspec.Struct, tag="begin", tag_field="kind", frozen=True):
     moved_from: Small | None = None
     """The partition in which the readers were fed before, and which sends the rest of that on:
     what they know of the streams moves along with them."""
-    forwarded: tuple[Small, Large] | None = None
+    forwarded: tuple[Small, Whole] | None = None
     """As of an update."""
 
 
@@ -178,7 +178,7 @@ class EndRecord(msgspec.Struct, tag="end", tag_field="kind", frozen=True):
     readers: tuple[str, ...]
     streams: tuple[tuple[str, str], ...]
     moved_to: Small | None = None
-    forwarded: tuple[Small, Large] | None = None
+    forwarded: tuple[Small, Whole] | None = None
     """As of an update."""
 
 
@@ -213,7 +213,7 @@ class BorderRecord(msgspec.Struct, tag="border", tag_field="kind", frozen=True):
     updates: tuple[BorderUpdate, ...]
     readers: tuple[NamedReader, ...] = ()
     """Whom it is for; none: all that are fed here."""
-    forwarded: tuple[Small, Large] | None = None
+    forwarded: tuple[Small, Whole] | None = None
     """As of an update."""
 
     def only_for(self, readers: Mapping[str, Sequence[int]]) -> BorderRecord:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -18,6 +18,9 @@ from servioticy.storage.snapshot import quoted
 
 OF_A_START = {"migrations", "progress", "log_identity"}
 """Tables with rows where a platform has been started, and nothing else has been done with it."""
+
+
+_OF_BORDERS = ("marks", "inputs_from_outside")
 
 
 class NotEmpty(ServioticyError):
@@ -85,7 +88,7 @@ class PostgresFilling:
 
     def begin_anew(self, topic: str, topic_id: str, begins: Mapping[int, int]) -> None:
         """Go on in this log, by partition from these offsets on."""
-        names = ("stored_updates", "updates", "superseded", "put_off")
+        names = ("stored_updates", "updates", "superseded", "put_off", *_OF_BORDERS)
         with self._all_seen(names):
             PostgresLogIdentity(self._database).begin_anew(topic, topic_id, begins)
 
@@ -93,6 +96,20 @@ class PostgresFilling:
         """Return by partition and the one from which records came: how far that is stored."""
         rows = self._database.rows(self._sql["forwarded"])
         return {(target, source): offset for target, source, offset in rows}
+
+    def note_forwarded(self, target: int, sources: Iterable[int]) -> None:
+        """Let a partition take what comes from these whatever its place, but what has come."""
+        for source in sources:
+            self._database.rows(self._sql["forwarded_before"], {"to": target, "from": source})
+
+    def renumber_crossings(self, renumbered: Callable[[bytes], bytes]) -> None:
+        """Let what is to be sent to other partitions name its place in the new log."""
+        names = ("log_partition", "log_offset", "tree", "number")
+        for row in self._database.rows(self._sql["crossings"]):
+            key = dict(zip(names, row, strict=True))
+            ((record,),) = self._database.rows(self._sql["crossing"], key)
+            key["record"] = renumbered(bytes(record))
+            self._database.rows(self._sql["store_crossing"], key)
 
     def cursors(self) -> Iterator[dict[str, StoredCursor]]:
         """Yield the cursors of subscriptions and acting streams by their ids, some at a time."""

@@ -56,11 +56,13 @@ class PostgresLogIdentity:
         """
         with self._database.transaction():
             for partition in begins:
-                values = {"partition": partition, "stored": 0}
+                # Of the record that comes first some trees may be stored.
+                values = {"partition": partition, "stored": 0, "beyond": 1}
                 for name in ("keep_unacknowledged", "forget_superseded"):
                     self._database.rows(self._sql[name], values)
             places = {"partitions": list(begins), "offsets": list(begins.values())}
-            for name in ("begin_anew", "begin_forwarded_anew"):
+            names = ("begin_anew", "begin_forwarded_anew", "begin_marks_anew", "begin_inputs_anew")
+            for name in names:
                 self._database.rows(self._sql[name], places)
             self._database.rows(self._sql["replace"], {"topic": topic, "topic_id": topic_id})
 

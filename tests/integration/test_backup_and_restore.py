@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from backup_world import Got, World
 from port_builders import PARTITIONS
@@ -23,7 +24,15 @@ from servioticy.domain import log_loss
 from servioticy.domain.kept import TABLES
 from servioticy.domain.log_loss import LogLost
 from servioticy.domain.model import StreamRef
-from servioticy.domain.records import AcquireRecord, ReleaseRecord
+from servioticy.domain.records import (
+    AcquireRecord,
+    BorderRecord,
+    BorderUpdate,
+    ReleaseRecord,
+    Source,
+    read_record,
+    write,
+)
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.errors import ServioticyError, Unavailable
@@ -97,7 +106,7 @@ def test_all_rows_are_there_and_the_log_goes_on(world: World, moved: Callable[[]
     )
     assert [row[:3] for row in there.owner.rows(sql)] == [row[:3] for row in world.owner.rows(sql)]
     assert [row[3] for row in there.owner.rows(sql)] == [*range(-7, 0), *range(-3, 0)]
-    assert there.table("progress") == ["(0,1,1)", "(1,1,1)"]
+    assert there.table("progress") == ["(0,1,1,0)", "(1,1,1,0)"]
     assert there.records(0) == [NOTHING, *(world.update("so1", at) for at in (7, 8, 9))]
     assert there.records(1) == [NOTHING]
     numbers = "SELECT nextval('streams_id_seq'), nextval('pending_changes_id_seq')"
@@ -122,7 +131,7 @@ def test_what_is_perhaps_not_emitted_is_emitted_again_and_nothing_else(
 
     database = Database(there.settings.store.dsn, role=Role.PIPELINE)
     store = PostgresPartitionStore(database, argument_names)
-    next_offset, emitted_offset = store.begin(0)
+    next_offset, _, emitted_offset = store.begin(0)
     again = store.not_acknowledged(0, emitted_offset, next_offset + 100)
     database.close()
 
@@ -175,6 +184,56 @@ def test_a_move_that_is_under_way_goes_on(world: World, moved: Callable[[], Worl
         world.update("so1", 8),
     ]
     assert there.table("forwarded") == ["(1,0,0)"]
+
+
+def test_what_is_read_over_borders_goes_on_by_places_of_the_new_log(
+    world: World, moved: Callable[[], World]
+) -> None:
+    """What has been taken in, what is in the log, and what is still to be sent."""
+    world.create("so1")
+    world.create("so2", 1)
+    reading, other = world.stored.tenant, world.stored.tenant + 1
+    world.accept(0, *(world.update("so1", at) for at in range(8)))
+    text = msgspec.Raw(b"{}")
+    updates = (BorderUpdate("so1", "a", 5, (), text),)
+    crossed = [BorderRecord(Source(0, at), other, updates) for at in (3, 4)]
+    world.accept(1, *crossed, BorderRecord(Source(0, 4), other, updates, forwarded=(0, 2)))
+    world.store_up_to(0, 6, 6, [])
+    world.store_up_to(1, 1, 1, [])
+    sent = write(BorderRecord(Source(0, 5), other, updates))
+    world.owner.rows(
+        "INSERT INTO inputs_from_outside (reader, source, stream, tenant_id, provider_id, kept,"
+        " fed_in, told_in, told_at, awaits_in, awaits_at)"
+        " VALUES ('so2', 'so1', 'a', %(reading)s, %(other)s, true, 1, 0, 2, 1, 0);"
+        " INSERT INTO outside_readers VALUES ('so2', 'so1', 'a', %(reading)s, %(other)s, 1, 7,"
+        " true);"
+        " INSERT INTO marks VALUES (1, 'so1', 'a', 0, %(other)s, 3, 1);"
+        " INSERT INTO crossings VALUES (0, 5, 0, 0, '{1}', %(sent)s)",
+        {"reading": reading, "other": other, "sent": sent},
+    )
+
+    there = moved()
+
+    # Partition 0 begins at its record 6, which is offset 1 there; partition 1 at its record 1.
+    assert there.records(1)[1:] == [
+        BorderRecord(Source(0, -1), other, updates),
+        BorderRecord(Source(0, -1), other, updates, forwarded=(0, -3)),
+    ]
+    rows = there.owner.rows
+    assert rows("SELECT log_partition, from_partition, log_offset, part FROM marks") == [
+        (1, 0, -2, 1)
+    ]
+    assert rows("SELECT told_in, told_at, awaits_in, awaits_at FROM inputs_from_outside") == [
+        (0, -3, 1, 0)
+    ]
+    assert there.table("outside_readers") == world.table("outside_readers")
+    ((offset, record),) = rows("SELECT log_offset, record FROM crossings")
+    assert offset == -1
+    assert read_record(bytes(record)) == BorderRecord(Source(0, 0), other, updates)
+    ((taken,),) = rows(
+        "SELECT next_offset FROM forwarded WHERE (to_partition, from_partition) = (1, 0)"
+    )
+    assert taken < -3
 
 
 def test_durable_subscriptions_go_on_where_they_were(

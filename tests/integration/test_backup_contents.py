@@ -22,12 +22,14 @@ UNDERSTOOD = {
     *("put_off.log_partition", "put_off.log_offset"),
     *("progress.log_partition", "progress.next_offset", "progress.emitted_offset"),
     "forwarded.next_offset",
+    *("marks.log_partition", "marks.log_offset"),
+    *("crossings.log_partition", "crossings.log_offset"),
     # Renumbered by a restore.
     *("cursors.cursor", "acting_streams.cursor"),
     # Made anew by a restore.
     "actuations.made_in",
     # A partition has the same number in the other log.
-    "purge.log_partition",
+    *("purge.log_partition", "outside_readers.log_partition"),
     # What an operator accepted once, of a log that is gone.
     *("log_losses.log_partition", "log_losses.stored_offset"),
 }

@@ -11,9 +11,14 @@ from servioticy.backup.wanted import Wanted, kept
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import (
     AcquireRecord,
+    BeginRecord,
+    BorderRecord,
+    BorderUpdate,
     DefinitionRecord,
     EmittedRecord,
+    EndRecord,
     LogRecord,
+    Source,
     UpdateRecord,
     read_emitted,
     read_record,
@@ -79,6 +84,32 @@ def test_a_release_that_is_stored_is_the_first_record_of_the_new_log() -> None:
         6,
         10,
     ]
+
+
+def test_what_crosses_borders_comes_from_places_of_the_new_log_and_before_it() -> None:
+    """So what has come is known by its place, and what was sent on comes once."""
+    text = msgspec.Raw(b'{"text":"border"}')
+    updates = (BorderUpdate("so", "a", 5, (1,), text),)
+    tail = Tail(NUMBERS, {})
+
+    found = through(
+        tail,
+        BorderRecord(Source(1, 37, 2), 9, updates),
+        BorderRecord(Source(0, 99), 9, updates, forwarded=(1, 30)),
+        BeginRecord(Source(1, -50), 9, 8, ("r",), (), moved_from=1),
+        EndRecord(Source(0, 104), 9, 8, ("r",), (), forwarded=(0, 101)),
+    )
+
+    assert found == [
+        BorderRecord(Source(1, 3, 2), 9, updates),
+        BorderRecord(Source(0, 0), 9, updates, forwarded=(1, -4)),
+        BeginRecord(Source(1, -84), 9, 8, ("r",), (), moved_from=1),
+        EndRecord(Source(0, 5), 9, 8, ("r",), (), forwarded=(0, 2)),
+    ]
+    assert tail.crossed_from == {0, 1}
+    assert NUMBERS.crossing(write(BorderRecord(Source(1, 37), 9, updates))) == write(
+        BorderRecord(Source(1, 3), 9, updates)
+    )
 
 
 def test_places_of_what_was_emitted_count_from_progress_and_then_from_the_new_log() -> None:

@@ -125,6 +125,25 @@ SELECT log_partition, next_offset, next_offset
 -- begin_forwarded_anew --
 -- They count from stored progress, as all that comes out of a back-up.
 UPDATE forwarded
-   SET next_offset = greatest(0, forwarded.next_offset + p.next_offset)
+   SET next_offset = forwarded.next_offset + p.next_offset
   FROM unnest(%(partitions)s::integer[], %(offsets)s::bigint[]) AS p (log_partition, next_offset)
  WHERE from_partition = log_partition;
+
+-- begin_marks_anew --
+-- So do these.
+UPDATE marks
+   SET log_offset = log_offset + p.next_offset
+  FROM unnest(%(partitions)s::integer[], %(offsets)s::bigint[]) AS p (log_partition, next_offset)
+ WHERE from_partition = p.log_partition;
+
+-- begin_inputs_anew --
+-- And these.
+WITH p AS (
+    SELECT log_partition, next_offset
+      FROM unnest(%(partitions)s::integer[], %(offsets)s::bigint[]) AS p (log_partition, next_offset)
+)
+UPDATE inputs_from_outside
+   SET told_at = told_at + (SELECT next_offset FROM p WHERE log_partition = told_in),
+       left_told_at = left_told_at + (SELECT next_offset FROM p WHERE log_partition = left_told_in),
+       awaits_at = awaits_at + (SELECT next_offset FROM p WHERE log_partition = awaits_in),
+       arrived_at = arrived_at + (SELECT next_offset FROM p WHERE log_partition = arrived_in);
