@@ -198,6 +198,8 @@ class Intake:
     def _has_come(self, forwarded: tuple[int, int], row: Row) -> bool:
         """Whether a forwarded record has come before; notes that it has come now."""
         source, offset = forwarded
+        if offset < 0:  # of a log that is gone: once it comes, and is no place in this one
+            return False
         offsets = self._partition.forwarded_offsets
         if offset < offsets.get(source, 0):
             return True

@@ -39,7 +39,8 @@ class Channels:
     def takes(self, stream: StreamRef, source: int, place: tuple[int, int]) -> bool:
         """Whether what comes from there has not come yet; notes that it has now."""
         marks = self._known[stream].marks
-        if place <= marks.get(source, (-1, 0)):
+        # A place may be below zero: one in a log that is gone.
+        if source in marks and place <= marks[source]:
             return False
         marks[source] = place
         return True

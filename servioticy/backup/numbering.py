@@ -2,16 +2,20 @@
 
 In a back-up offsets of the log count from stored progress: what is stored is below zero. In the
 new log the first record that is not stored has the offset `begins`, by partition.
+
+Progress may stand within a record, some of whose trees are stored (decision 0046): what came of
+these is below zero, too; the record itself comes along in the log.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from types import MappingProxyType
 
 import msgspec
 
+from servioticy.domain.places import renumbered
 from servioticy.domain.records import (
     AcquireRecord,
     BeginRecord,
@@ -27,24 +31,27 @@ from servioticy.domain.records import (
 )
 from servioticy.ports.cursors import StoredCursor
 
-PLACES = (b'"forwarded"', b'"acquire"', b'"border"', b'"begin"', b'"end"')
+PLACES = (b'"forwarded"', b'"acquire"', b'"source"')
 """What a record of the log has in it that names a place in another partition."""
 
 NOTHING = write(ReleaseRecord((), 0))
 """A record of the log that does nothing: of no Service Object at all."""
 
 
-Crossed: TypeAlias = BorderRecord | BeginRecord | EndRecord
-"""What comes from another partition over a border."""
-
-
 class LogNumbers:
     """Renumbers what names a place in the log."""
 
-    def __init__(self, progress: Mapping[int, int], begins: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        progress: Mapping[int, int],
+        begins: Mapping[int, int],
+        trees: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
         """`progress`: by partition, the offset in the log that is gone of the first record that
-        is not stored; `begins`: its offset in the new one.
+        is not stored; `begins`: its offset in the new one. `trees`: those with smaller numbers
+        that this record grows are stored.
         """
+        self._trees = trees
         self._by = {each: begins[each] - progress[each] for each in progress}
         self._progress = progress
         self._begins = begins
@@ -67,25 +74,24 @@ class LogNumbers:
         return offset < self._progress.get(partition, 0)
 
     def offset(self, partition: int, offset: int) -> int:
-        """Return where a record is in the new log; before that one that is stored."""
+        """Return where a record is that is not stored yet."""
         return offset + self._by.get(partition, 0)
 
-    def crossing(self, value: bytes) -> bytes:
-        """Return a record that is to be sent to other partitions."""
-        read = read_record(value)
-        return write(self.crossed(read)) if isinstance(read, Crossed) else value
+    def forwarded(self, partition: int, offset: int) -> int:
+        """Return where a record is that was forwarded: if it is stored, below zero."""
+        if self.has_passed(partition, offset):
+            return offset - self._progress[partition]
+        return self.offset(partition, offset)
 
-    def crossed(self, read: Crossed) -> Crossed:
-        """Return what crosses a border, from its place in the new log or before that.
+    def source(self, partition: int, offset: int) -> int:
+        """Return the place, below zero, of what is stored and was sent over borders."""
+        begun = self._trees.get(partition, 0) > 0
+        return offset - self._progress.get(partition, 0) - begun
 
-        In all that names such a place it is counted so, and what has come before is told by it.
-        """
-        offset = self.offset(read.source.partition, read.source.offset)
-        forwarded = read.forwarded
-        if forwarded is not None:
-            forwarded = forwarded[0], self.offset(*forwarded)
-        source = read.source._replace(offset=offset)
-        return msgspec.structs.replace(read, source=source, forwarded=forwarded)
+    def comes_again(self, partition: int, offset: int, tenant: int) -> bool:
+        """Tell whether a tenant's tree is not stored, so that what it sent is sent anew."""
+        stored = self._progress.get(partition, 0), self._trees.get(partition, 0)
+        return (offset, tenant) >= stored
 
 
 class Tail:
@@ -97,8 +103,6 @@ class Tail:
         """
         self._numbers = numbers
         self._forwarded = dict(forwarded)
-        self.crossed_from: set[int] = set()
-        """Partitions that have sent on what crosses borders."""
 
     def record(self, value: bytes) -> bytes:
         """Return a record; one that has come before is nothing, and has its place all the same."""
@@ -112,20 +116,33 @@ class Tail:
             return self._update(read, *read.forwarded)
         if isinstance(read, AcquireRecord):
             return self._acquire(read)
-        if isinstance(read, Crossed):
-            if read.forwarded is not None:
-                self.crossed_from.add(read.forwarded[0])
-            return write(self._numbers.crossed(read))
+        if isinstance(read, BorderRecord | BeginRecord | EndRecord):
+            return self._crossed(read)
         return value
+
+    def _crossed(self, read: BorderRecord | BeginRecord | EndRecord) -> bytes:
+        """What is not stored where it was made is made again, and may be another then."""
+        partition, offset, _part = read.source
+        if self._numbers.comes_again(partition, offset, read.provider):
+            return NOTHING
+        if read.forwarded is not None and self._has_come(*read.forwarded):
+            return NOTHING
+        return write(renumbered(read, self._numbers))
+
+    def _has_come(self, source: int, offset: int) -> bool:
+        """Tell whether a forwarded record has come before, and note that it has now."""
+        if offset < self._forwarded.get(source, 0):
+            return True
+        self._forwarded[source] = offset + 1
+        return False
 
     def _update(self, read: UpdateRecord, source: int, offset: int) -> bytes:
         """Where its first partition has stored that it was forwarded, it comes once only.
 
         Else that partition forwards it once more, and this one is told by its place.
         """
-        if offset < self._forwarded.get(source, 0):
+        if self._has_come(source, offset):
             return NOTHING
-        self._forwarded[source] = offset + 1
         place = None
         if not self._numbers.has_passed(source, offset):
             place = source, self._numbers.offset(source, offset)

@@ -61,6 +61,8 @@ class _Restore:
                         self._filling.fill(part.name.removeprefix("tables/"), part.columns, file)
                     self._note(part.name, part.size)
             self._filling.count_on(self._about.sequences)
+            # Before the log: what is done there knows this release's schema only.
+            self._filling.bring_up_to_date()
             self._fill_log(updates, emitted)
 
     def _empty_log(self) -> tuple[dict[int, Bounds], dict[int, Bounds]]:
@@ -99,16 +101,15 @@ class _Restore:
             appender.append(self._topics.updates, partition, NOTHING, OURS)
         appender.settle()
         begins = {partition: each.end + 1 for partition, each in updates.items()}
-        numbers = LogNumbers(self._about.progress, begins)
+        numbers = LogNumbers(self._about.progress, begins, self._filling.begun_trees())
         ends = self._append_emitted(appender, numbers, emitted)
         there = self._append_updates(appender, numbers, begins)
-        self._filling.renumber_crossings(numbers.crossing)
         appender.settle()
         updates_now, emitted_now = self._bounds()
         _check_ends(self._topics.updates, there, updates_now)
         _check_ends(self._topics.emitted, ends, emitted_now)
         identity = topic_id(bootstrap.kafka(self._settings), self._topics.updates)
-        self._filling.begin_anew(self._topics.updates, identity, begins)
+        self._filling.begin_anew(self._topics.updates, identity, begins, numbers)
 
     def _append_updates(
         self, appender: Appender, numbers: LogNumbers, begins: Mapping[int, int]
@@ -130,7 +131,6 @@ class _Restore:
                     ends[partition] += 1
                 appender.append(self._topics.updates, partition, tail.record(value))
                 ends[partition] += 1
-            self._filling.note_forwarded(partition, tail.crossed_from)
         return ends
 
     def _append_emitted(

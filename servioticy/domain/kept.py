@@ -14,8 +14,8 @@ class Table:
     """A table that a back-up has, with all its rows of one moment.
 
     `without` are columns that a restore fills by itself. `counted`: it has offsets of the log,
-    which count from stored progress in a back-up; the statement of that name in backup.sql reads
-    it so.
+    which count from stored progress in a back-up, each from that of its own partition; the
+    statement of that name in backup.sql reads it so.
     """
 
     name: str
@@ -34,9 +34,11 @@ TABLES = (
     Table("grants"),
     Table("ended_grants"),
     Table("graph_edges"),
+    Table("pending_changes"),
     Table("inputs_from_outside", "copy_inputs_from_outside"),
     Table("outside_readers"),
-    Table("pending_changes"),
+    Table("marks", "copy_marks"),
+    Table("crossings", "copy_crossings"),
     Table("listings"),
     Table("templates"),
     Table("template_versions"),
@@ -62,9 +64,6 @@ TABLES = (
     Table("put_off", "copy_put_off"),
     Table("progress", "copy_progress"),
     Table("forwarded", "copy_forwarded"),
-    Table("marks", "copy_marks"),
-    # The records themselves are renumbered by a restore: servioticy/backup/numbering.py.
-    Table("crossings", "copy_crossings"),
     Table("log_losses"),
     Table("states"),
     Table("verdicts"),

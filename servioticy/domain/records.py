@@ -22,7 +22,9 @@ Small: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""A step of a path; or an offset, where some below zero stand for what the log has lost."""
+"""A step of a path; or an offset, where some below zero stand for what the log has lost
+(places.py).
+"""
 
 
 class UpdateRecord(msgspec.Struct, tag="update", tag_field="kind", frozen=True):
@@ -161,7 +163,7 @@ class BeginRecord(msgspec.Struct, tag="begin", tag_field="kind", frozen=True):
     """The partition in which the readers were fed before, and which sends the rest of that on:
     what they know of the streams moves along with them."""
     forwarded: tuple[Small, Whole] | None = None
-    """As of an update."""
+    """As of an update; what is below zero has been looked at for repeats."""
 
 
 class EndRecord(msgspec.Struct, tag="end", tag_field="kind", frozen=True):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO
 
 from servioticy.domain.kept import TABLES, TABLES_LEFT_OUT
+from servioticy.domain.places import Numbering
 from servioticy.errors import ServioticyError
 from servioticy.ports.cursors import StoredCursor
 from servioticy.storage.cursors import PostgresCursors
@@ -18,9 +19,6 @@ from servioticy.storage.snapshot import quoted
 
 OF_A_START = {"migrations", "progress", "log_identity"}
 """Tables with rows where a platform has been started, and nothing else has been done with it."""
-
-
-_OF_BORDERS = ("marks", "inputs_from_outside")
 
 
 class NotEmpty(ServioticyError):
@@ -38,7 +36,7 @@ class PostgresFilling:
     def begun(self, migrations: Mapping[str, str]) -> Iterator[None]:
         """Make the schema that a back-up was made of; what is done inside is there in the end.
 
-        The schema is up to date then. Raises NotEmpty, and ServioticyError where that schema
+        That is to bring it up to date, too. Raises NotEmpty, and ServioticyError where that schema
         cannot be made here.
         """
         _check(migrations)
@@ -53,7 +51,6 @@ class PostgresFilling:
             migrate(self._database, only=migrations)
             self._database.rows(self._sql["forget_log"])
             yield
-            migrate(self._database)
         self._database.rows("ANALYZE")
 
     def _check_empty(self) -> None:
@@ -86,30 +83,29 @@ class PostgresFilling:
             values = {"sequence": quoted(name), "value": value, "called": called}
             self._database.rows(self._sql["set_sequence"], values)
 
-    def begin_anew(self, topic: str, topic_id: str, begins: Mapping[int, int]) -> None:
-        """Go on in this log, by partition from these offsets on."""
-        names = ("stored_updates", "updates", "superseded", "put_off", *_OF_BORDERS)
+    def bring_up_to_date(self) -> None:
+        """All rows are there: the schema of the back-up becomes that of this release."""
+        migrate(self._database)
+
+    def begun_trees(self) -> dict[int, int]:
+        """Return by partition which trees of the record that progress stands at are stored.
+
+        Those with smaller numbers; 0: none.
+        """
+        return dict(self._database.rows(self._sql["begun_trees"]))
+
+    def begin_anew(
+        self, topic: str, topic_id: str, begins: Mapping[int, int], numbering: Numbering
+    ) -> None:
+        """Go on in this log, by partition from these offsets on; stored records name others."""
+        names = ("stored_updates", "updates", "superseded", "put_off")
         with self._all_seen(names):
-            PostgresLogIdentity(self._database).begin_anew(topic, topic_id, begins)
+            PostgresLogIdentity(self._database).begin_anew(topic, topic_id, begins, numbering)
 
     def forwarded(self) -> dict[tuple[int, int], int]:
         """Return by partition and the one from which records came: how far that is stored."""
         rows = self._database.rows(self._sql["forwarded"])
         return {(target, source): offset for target, source, offset in rows}
-
-    def note_forwarded(self, target: int, sources: Iterable[int]) -> None:
-        """Let a partition take what comes from these whatever its place, but what has come."""
-        for source in sources:
-            self._database.rows(self._sql["forwarded_before"], {"to": target, "from": source})
-
-    def renumber_crossings(self, renumbered: Callable[[bytes], bytes]) -> None:
-        """Let what is to be sent to other partitions name its place in the new log."""
-        names = ("log_partition", "log_offset", "tree", "number")
-        for row in self._database.rows(self._sql["crossings"]):
-            key = dict(zip(names, row, strict=True))
-            ((record,),) = self._database.rows(self._sql["crossing"], key)
-            key["record"] = renumbered(bytes(record))
-            self._database.rows(self._sql["store_crossing"], key)
 
     def cursors(self) -> Iterator[dict[str, StoredCursor]]:
         """Yield the cursors of subscriptions and acting streams by their ids, some at a time."""

@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from servioticy.domain.log_loss import Loss, Stored
+from servioticy.domain.places import Numbering, Shortened, rewritten
+from servioticy.storage.arrays import blobs, columns, numbers
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
 ASIDE = 2**62
 """Further than any offset: there nothing is in the way."""
+
+AT_ONCE = 50
+"""Records that are rewritten: of a megabyte each at most."""
 
 
 class PostgresLogIdentity:
@@ -49,20 +54,22 @@ class PostgresLogIdentity:
                 for name in ("move_progress", "move_forwarded"):
                     self._database.rows(self._sql[name], values)
 
-    def begin_anew(self, topic: str, topic_id: str, begins: Mapping[int, int]) -> None:
+    def begin_anew(
+        self, topic: str, topic_id: str, begins: Mapping[int, int], numbering: Numbering
+    ) -> None:
         """Go on in another log, by partition from these offsets on; nothing of it is skipped.
 
-        What is stored is numbered from stored progress down: below zero, and out of the way.
+        What is stored is numbered from stored progress down: below zero, and out of the way. So
+        will be what stored records name, by this `numbering`.
         """
         with self._database.transaction():
+            self._rewrite(numbering)
             for partition in begins:
-                # Of the record that comes first some trees may be stored.
-                values = {"partition": partition, "stored": 0, "beyond": 1}
+                values = {"partition": partition, "beyond": 0}
                 for name in ("keep_unacknowledged", "forget_superseded"):
                     self._database.rows(self._sql[name], values)
             places = {"partitions": list(begins), "offsets": list(begins.values())}
-            names = ("begin_anew", "begin_forwarded_anew", "begin_marks_anew", "begin_inputs_anew")
-            for name in names:
+            for name in ("begin_anew", "begin_forwarded_anew"):
                 self._database.rows(self._sql[name], places)
             self._database.rows(self._sql["replace"], {"topic": topic, "topic_id": topic_id})
 
@@ -80,5 +87,29 @@ class PostgresLogIdentity:
         for by in (-ASIDE, ASIDE - beyond):
             for name in ("renumber_put_off", "renumber_superseded", "renumber_crossings"):
                 self._database.rows(self._sql[name], {**values, "by": by})
-        for name in ("forget_marks", "forget_places"):
+        for name in ("renumber_marks", "renumber_places"):
             self._database.rows(self._sql[name], values)
+        self._rewrite(Shortened(values["partition"], beyond))
+
+    def _rewrite(self, numbering: Numbering) -> None:
+        """Let what has come over borders and waits, and what is to be sent, name other places."""
+        for table in ("put_off", "crossings"):
+            last = (-1, 0, 0, 0)
+            while rows := self._database.rows(self._sql[f"crossed_{table}"], _behind(last)):
+                found = [(*key, rewritten(bytes(record), numbering)) for *key, record in rows]
+                changed = [each for each in found if each[-1] is not None]
+                partitions, offsets, trees, order, records = columns(changed, 5)
+                values = {
+                    "partitions": numbers(partitions),
+                    "offsets": numbers(offsets),
+                    "trees": numbers(trees),
+                    "numbers": numbers(order),
+                    "records": blobs(records),
+                }
+                self._database.rows(self._sql[f"rewrite_{table}"], values)
+                last = rows[-1][:4]
+
+
+def _behind(key: tuple[int, ...]) -> dict[str, int]:
+    names = ("partition", "offset", "tree", "number")
+    return dict(zip(names, key, strict=True)) | {"most": AT_ONCE}

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from flaky_receiver import FlakyReceiver
+from readers_of_others import Readers
 from running_platform import (
     SECONDS_TO_RECOVER,
     CommandFailedError,
@@ -31,6 +32,8 @@ from servioticy.errors import Unavailable
 
 DEVICE = {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
 VALUE = '.channels.v["current-value"]'
+READERS = 8
+"""Tenants that read a public stream."""
 SECONDS_BEFORE = 2.0
 SECONDS_AWAY = 1.0
 
@@ -112,7 +115,7 @@ class Maker:
 
 
 class Lost:
-    """A platform with two tenants that was backed up in traffic, and is gone."""
+    """A platform on which tenants read a stream of another one, backed up in traffic, and gone."""
 
     def __init__(self, folder: Path, receiver: FlakyReceiver) -> None:
         self.file = folder / "platform.backup"
@@ -127,7 +130,10 @@ class Lost:
         self.other = self.platform.command("tenant", "create", "others").stdout.strip()
         whom = self._get("/grants", self.other)["tenant"]
         self._post(f"/{self.devices[0]}/streams/data/grants", {"tenant": whom, "use": "read"})
+        self.readers = Readers(self.platform, READERS)
+        self.reader_partitions = self.readers.partitions()
         with contextlib.ExitStack() as sending:
+            self.public = sending.enter_context(Device(self.platform, self.readers.device))
             self.senders = [
                 sending.enter_context(Device(self.platform, each)) for each in self.devices
             ]
@@ -136,6 +142,7 @@ class Lost:
             receiver.is_away = True
             time.sleep(SECONDS_AWAY)
             self.before = [list(each.accepted) for each in self.senders]
+            self.public_before = list(self.public.accepted)
             self.made_before, self.used_before = list(maker.made), list(maker.used)
             self.said = self.platform.command("backup", str(self.file)).stdout
             self.after = [len(each.accepted) for each in self.senders]
@@ -198,7 +205,9 @@ def test_the_platform_took_updates_while_it_was_backed_up(lost: Lost) -> None:
     """Else the rest of this file tells little."""
     assert all(len(each) > 10 for each in lost.before)
     assert all(after > len(before) for after, before in zip(lost.after, lost.before, strict=True))
-    assert "tenants                                 2" in lost.said
+    assert f"tenants{2 + READERS:>34}" in lost.said
+    assert lost.reader_partitions == {0, 1}
+    assert len(lost.public.accepted) > len(lost.public_before) > 10
     assert "not in it: what is accepted from now on" in lost.said
     assert lost.file.stat().st_mode & 0o777 == 0o600
 
@@ -223,6 +232,20 @@ def test_what_was_acknowledged_before_is_there_with_all_that_follows(
         told = json.loads(restored.request("GET", path)[2])
         counts = {each["verdict"]: each["count"] for each in told["verdicts"]}
         assert counts == {"emitted": len(raw)}
+
+
+def test_readers_of_a_public_stream_have_every_value_once(
+    lost: Lost, restored: RunningPlatform
+) -> None:
+    """In both partitions; and what is sent from now on comes behind it."""
+    raw = [at for at, _ in series(restored, lost.readers.device, "data")]
+    assert set(lost.public_before) <= set(raw)
+    assert raw == lost.public.accepted[: len(raw)]
+    lost.readers.assert_all_have(restored, raw)
+
+    for at in (10**9 + 1, 10**9 + 2):
+        restored.put(StreamRef(lost.readers.device, "data"), at, v=at)
+    lost.readers.assert_all_have(restored, [*raw, 10**9 + 1, 10**9 + 2])
 
 
 def test_what_is_made_while_it_is_backed_up_is_there_as_a_whole_or_not(
@@ -323,6 +346,6 @@ def test_a_restored_platform_that_is_stopped_is_backed_up_once_more(
     said = restored.command("backup", str(tmp_path / "again")).stdout
 
     counts = dict(re.findall(r"^  (\S.*?)  +([\d,]+)$", said, re.MULTILINE))
-    assert counts["tenants"] == "2"
+    assert counts["tenants"] == str(2 + READERS)
     assert int(counts["updates"].replace(",", "")) > 2 * stored
     assert counts["accepted, not yet stored"] == "0"

@@ -13,23 +13,26 @@ from servioticy.storage.database import Database
 from servioticy.storage.roles import Role
 from servioticy.storage.snapshot import PostgresSnapshot
 
-PLACES = re.compile("offset|cursor|log_partition|xid")
+PLACES = re.compile("offset|cursor|log_partition|from_partition|xid|next_tree")
 """So columns are called, or their types, that may name a place in the log or in this server."""
 UNDERSTOOD = {
     # Counted from stored progress by what `copy_NAME` in backup.sql reads.
     *("stored_updates.log_partition", "stored_updates.log_offset"),
     *("superseded.log_partition", "superseded.log_offset"),
     *("put_off.log_partition", "put_off.log_offset"),
-    *("progress.log_partition", "progress.next_offset", "progress.emitted_offset"),
-    "forwarded.next_offset",
-    *("marks.log_partition", "marks.log_offset"),
     *("crossings.log_partition", "crossings.log_offset"),
+    *("progress.log_partition", "progress.next_offset", "progress.emitted_offset"),
+    "progress.next_tree",
+    # From that of the partition that they are of.
+    *("forwarded.from_partition", "forwarded.next_offset"),
+    *("marks.from_partition", "marks.log_offset"),
+    *(f"inputs_from_outside.{each}_at" for each in ("told", "left_told", "awaits", "arrived")),
     # Renumbered by a restore.
     *("cursors.cursor", "acting_streams.cursor"),
     # Made anew by a restore.
     "actuations.made_in",
     # A partition has the same number in the other log.
-    *("purge.log_partition", "outside_readers.log_partition"),
+    *("purge.log_partition", "marks.log_partition", "outside_readers.log_partition"),
     # What an operator accepted once, of a log that is gone.
     *("log_losses.log_partition", "log_losses.stored_offset"),
 }
@@ -73,10 +76,16 @@ def test_every_column_that_may_name_a_place_is_understood(owner: Database) -> No
         "   AND attnum > 0 AND NOT attisdropped"
     )
     kept = {each.name for each in TABLES}
+    named = {(table, column) for table, column, _ in columns}
     found = {
         f"{table}.{column}"
         for table, column, kind in columns
-        if table in kept and PLACES.search(f"{column} {kind}")
+        if table in kept
+        and (
+            PLACES.search(f"{column} {kind}")
+            # A partition, and an offset of it.
+            or (column.endswith("_at") and (table, column[:-2] + "in") in named)
+        )
     }
 
     assert found == UNDERSTOOD

@@ -10,6 +10,7 @@ from sandbox import argument_names
 from servioticy.domain import log_loss
 from servioticy.domain.log_loss import Bounds, Present
 from servioticy.domain.model import StreamRef
+from servioticy.domain.records import EndRecord, Source, write
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.partition_store import (
     Activate,
@@ -203,6 +204,32 @@ def test_what_crosses_borders_and_is_not_there_for_certain_is_kept(
     assert store.crossings(0) == []
 
 
+def test_what_was_made_in_the_longer_log_is_older_than_all_that_comes(
+    database: Database, store: PostgresPartitionStore
+) -> None:
+    """Wherever it waits: to be sent once more, or taken and put off in another partition."""
+
+    def record(partition: int, at: int, forwarded: tuple[int, int] | None = None) -> bytes:
+        return write(EndRecord(Source(partition, at, 2), 1, 2, ("r",), (), None, forwarded))
+
+    store.store(Batch(0, 1, 12, 3, crossings=[Crossing(5, 0, 0, (1,), record(0, 5))]))
+    store.begin(1)
+    waiting = [record(0, 6), record(1, 6), record(1, 7, (0, 8)), b"no record"]
+    late = [PutOff(at, 2, "r", each) for at, each in enumerate(waiting)]
+    store.store(Batch(1, 0, 4, 0, put_off=late))
+
+    log = Present("updates", "A", {0: Bounds(0, 4), 1: Bounds(0, 9)})
+    log_loss.accept(PostgresLogIdentity(database), lambda: log)
+
+    assert [each.record for each in store.crossings(0)] == [record(0, 5 - 13)]
+    assert [each.record for each in store.put_off(1, 2, 9, 9999)] == [
+        record(0, 6 - 13),
+        record(1, 6),
+        record(1, 7, (0, 8 - 13)),
+        b"no record",
+    ]
+
+
 def test_places_in_a_shorter_log_are_no_older(
     database: Database, store: PostgresPartitionStore, dsn: str
 ) -> None:
@@ -227,6 +254,6 @@ def test_places_in_a_shorter_log_are_no_older(
     log = Present("updates", "A", {0: Bounds(0, 4), 1: Bounds(0, 9)})
     log_loss.accept(PostgresLogIdentity(database), lambda: log)
     store.begin(1)
-    assert store.channels(1, [source])[source].marks == {}
+    assert store.channels(1, [source])[source].marks == {0: (9 - 13, 0)}
 
     assert begin(2, 5) == {0: (5, 0)}

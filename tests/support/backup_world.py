@@ -90,7 +90,7 @@ class World:
         self, partition: int, end: int, acknowledged: int, rows: Sequence[StoredUpdate]
     ) -> None:
         """Let the pipeline have stored these, and all before this offset."""
-        first = self.store.begin(partition).next_offset
+        first, _tree, _ = self.store.begin(partition)
         verdict = [
             StoredVerdict(each.tenant, each.stream_id, "emitted", 1, b"{}") for each in rows
         ]

@@ -104,6 +104,17 @@ class Readers:
             # After a death some are told again, behind what was told before.
             assert list(dict.fromkeys(timestamps)) == list(numbers), ref
 
+    def assert_all_have(self, platform: RunningPlatform, values: Sequence[int]) -> None:
+        """On another platform, which has the same readers, and sent these values in order."""
+        self._platform = platform
+        self.sent = values[-1]
+        for each in self.readers:
+            until(lambda each=each: self._has_all(each), SECONDS_TO_RECOVER)
+            assert self._updates(each, "copy") == [(at, at * each.factor) for at in values]
+            assert [count for _, count in self._updates(each, "count")] == [
+                *range(1, len(values) + 1)
+            ]
+
     def used_by_others(self) -> dict[str, Any]:
         """What the device's tenant is told of how others have used its streams."""
         _, _, body = self._platform.request("GET", "/usage?side=provided")

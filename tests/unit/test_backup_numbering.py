@@ -74,6 +74,63 @@ def test_what_was_forwarded_comes_once_whatever_was_repeated() -> None:
     ]
 
 
+WITHIN = LogNumbers({0: 6, 1: 3}, {0: 1, 1: 1}, {0: 2, 1: 0})
+"""Progress of partition 0 stands within its record 6, of which the tree of tenant 1 is stored."""
+
+
+def border(source: Source, forwarded: tuple[int, int] | None = None, of: int = 1) -> BorderRecord:
+    updates = (BorderUpdate("so", "a", 5, (1,), msgspec.Raw(b'{"v":5}')),)
+    return BorderRecord(source, of, updates, (), forwarded)
+
+
+def test_what_crossed_a_border_names_a_place_below_zero_if_that_is_stored() -> None:
+    """Else it is made again, and is another one then, perhaps."""
+    made = [
+        (Source(0, 4, 2), 9, Source(0, -3, 2)),
+        (Source(0, 6, 1), 1, Source(0, -1, 1)),
+        (Source(0, 6), 2, None),
+        (Source(0, 7), 1, None),
+        (Source(1, 2), 9, Source(1, -1)),
+        (Source(1, 3), 1, None),
+        (Source(0, -8), 1, Source(0, -15)),
+    ]
+    for before, tenant, after in made:
+        begin = BeginRecord(before, tenant, 3, ("r",), ())
+        end = EndRecord(before, tenant, 3, ("r",), (("so", "a"),), 1)
+        for record in (border(before, of=tenant), begin, end):
+            expected = read_record(NOTHING)
+            if after is not None:
+                expected = msgspec.structs.replace(record, source=after)
+            assert through(Tail(WITHIN, {}), record) == [expected]
+
+
+def test_what_crossed_and_was_sent_on_comes_once() -> None:
+    """Its place is below zero where nobody sends it on again; it is looked at for repeats no more.
+
+    The record within which progress stands is looked at once more, and what it feeds elsewhere
+    sent on once more.
+    """
+    found = through(
+        Tail(WITHIN, {0: 4}), *(border(Source(1, at), (0, at + 3)) for at in (0, 1, 2, 1, 2))
+    )
+    tail = Tail(WITHIN, {})
+    again = through(tail, *(border(Source(1, 0), (0, at)) for at in (5, 6, 7)))
+
+    nothing = read_record(NOTHING)
+    assert found == [
+        nothing,
+        border(Source(1, -2), (0, -2)),
+        border(Source(1, -1), (0, -1)),
+        nothing,
+        nothing,
+    ]
+    assert [each.forwarded for each in again if isinstance(each, BorderRecord)] == [
+        (0, -1),
+        (0, 1),
+        (0, 2),
+    ]
+
+
 def test_a_release_that_is_stored_is_the_first_record_of_the_new_log() -> None:
     """It is before progress there, so nobody waits for it; one that is not is waited for."""
     found = through(Tail(NUMBERS, {}), *(AcquireRecord(("so",), 1, at) for at in (0, 39, 40, 44)))
@@ -84,32 +141,6 @@ def test_a_release_that_is_stored_is_the_first_record_of_the_new_log() -> None:
         6,
         10,
     ]
-
-
-def test_what_crosses_borders_comes_from_places_of_the_new_log_and_before_it() -> None:
-    """So what has come is known by its place, and what was sent on comes once."""
-    text = msgspec.Raw(b'{"text":"border"}')
-    updates = (BorderUpdate("so", "a", 5, (1,), text),)
-    tail = Tail(NUMBERS, {})
-
-    found = through(
-        tail,
-        BorderRecord(Source(1, 37, 2), 9, updates),
-        BorderRecord(Source(0, 99), 9, updates, forwarded=(1, 30)),
-        BeginRecord(Source(1, -50), 9, 8, ("r",), (), moved_from=1),
-        EndRecord(Source(0, 104), 9, 8, ("r",), (), forwarded=(0, 101)),
-    )
-
-    assert found == [
-        BorderRecord(Source(1, 3, 2), 9, updates),
-        BorderRecord(Source(0, 0), 9, updates, forwarded=(1, -4)),
-        BeginRecord(Source(1, -84), 9, 8, ("r",), (), moved_from=1),
-        EndRecord(Source(0, 5), 9, 8, ("r",), (), forwarded=(0, 2)),
-    ]
-    assert tail.crossed_from == {0, 1}
-    assert NUMBERS.crossing(write(BorderRecord(Source(1, 37), 9, updates))) == write(
-        BorderRecord(Source(1, 3), 9, updates)
-    )
 
 
 def test_places_of_what_was_emitted_count_from_progress_and_then_from_the_new_log() -> None:

@@ -149,6 +149,8 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "backup.copy_stored_updates": ({"stored_updates"}, BACKUP),
     "backup.copy_superseded": ({"superseded"}, BACKUP),
     "backup.copy_put_off": ({"put_off"}, BACKUP),
+    "backup.copy_marks": ({"marks"}, BACKUP),
+    "backup.copy_inputs_from_outside": ({"inputs_from_outside"}, BACKUP),
     "backup.streams_of": ({"streams"}, BACKUP),
     "cursors.every": ({"cursors", "subscriptions"}, BACKUP),
     "cursors.every_acting": ({"acting_streams"}, BACKUP),
@@ -157,8 +159,10 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "log.renumber_updates": ({"updates", "put_off"}, LOSS),
     "log.renumber_put_off": ({"put_off"}, LOSS),
     "log.renumber_superseded": ({"superseded"}, LOSS),
-    "log.forget_marks": ({"marks"}, LOSS),
-    "log.forget_places": ({"inputs_from_outside"}, LOSS),
+    "log.renumber_marks": ({"marks"}, LOSS),
+    "log.renumber_places": ({"inputs_from_outside"}, LOSS),
+    "log.crossed_put_off": ({"put_off"}, LOSS),
+    "log.rewrite_put_off": ({"put_off"}, LOSS),
 }
 
 

@@ -28,63 +28,69 @@ SELECT sequencename
 COPY (SELECT {names} FROM {source}) TO STDOUT;
 
 -- copy_stored_updates --
--- Rows of a log that is gone may have larger offsets than stored progress: they mean nothing. Of
--- the record there some trees may be stored.
+-- Rows of a log that is gone may have larger offsets than stored progress: they mean nothing.
+-- Where progress stands within a record, what is stored of it is below zero, too.
 SELECT tenant_id, stream_id, "timestamp", document, version, log_partition,
-       CASE WHEN log_offset < next_offset OR log_offset = next_offset AND next_tree > 0
-            THEN log_offset - next_offset
+       CASE WHEN log_offset < next_offset + (next_tree > 0)::integer
+            THEN log_offset - next_offset - (next_tree > 0)::integer
             ELSE -4611686018427387904 END AS log_offset,
        log_position
   FROM stored_updates
   JOIN progress USING (log_partition)
 
 -- copy_superseded --
-SELECT log_partition, log_offset - next_offset AS log_offset, log_position, stream_id, tenant_id,
-       "timestamp", document, version, tree
+SELECT log_partition, log_offset - next_offset - (next_tree > 0)::integer AS log_offset,
+       log_position, stream_id, tenant_id, "timestamp", document, version, tree
   FROM superseded
   JOIN progress USING (log_partition)
 
 -- copy_put_off --
-SELECT log_partition, log_offset - next_offset AS log_offset, tenant_id, service_object, record,
-       taken_up, tree, held
+-- What records name is renumbered by a restore.
+SELECT log_partition, log_offset - next_offset - (next_tree > 0)::integer AS log_offset, tenant_id,
+       service_object, record, taken_up, tree, held
   FROM put_off
   JOIN progress USING (log_partition)
 
+-- copy_crossings --
+SELECT log_partition, log_offset - next_offset - (next_tree > 0)::integer AS log_offset, tree,
+       number, partitions, record
+  FROM crossings
+  JOIN progress USING (log_partition)
+
 -- copy_progress --
-SELECT log_partition, 0 AS next_offset, emitted_offset - next_offset AS emitted_offset, next_tree
+SELECT log_partition, 0 AS next_offset,
+       emitted_offset - next_offset - (next_tree > 0)::integer AS emitted_offset, next_tree
   FROM progress
+
+-- copy_marks --
+SELECT marks.log_partition, source, stream, from_partition, tenant_id,
+       log_offset - coalesce(next_offset + (next_tree > 0)::integer, 0) AS log_offset, part
+  FROM marks
+  LEFT JOIN progress ON progress.log_partition = from_partition
+
+-- copy_inputs_from_outside --
+-- Each place counts from progress of the partition that it is of.
+WITH begun AS (
+    SELECT log_partition, next_offset + (next_tree > 0)::integer AS next
+      FROM progress
+)
+SELECT reader, source, stream, tenant_id, provider_id, kept, is_open, fed_in, left_in,
+       told_in, told_at - coalesce(told.next, 0) AS told_at,
+       left_told_in, left_told_at - coalesce(left_told.next, 0) AS left_told_at,
+       awaits_in, awaits_at - coalesce(awaits.next, 0) AS awaits_at,
+       arrived_in, arrived_at - coalesce(arrived.next, 0) AS arrived_at,
+       since, "timestamp", document
+  FROM inputs_from_outside
+  LEFT JOIN begun AS told ON told.log_partition = told_in
+  LEFT JOIN begun AS left_told ON left_told.log_partition = left_told_in
+  LEFT JOIN begun AS awaits ON awaits.log_partition = awaits_in
+  LEFT JOIN begun AS arrived ON arrived.log_partition = arrived_in
 
 -- copy_forwarded --
 SELECT to_partition, from_partition,
        forwarded.next_offset - coalesce(progress.next_offset, 0) AS next_offset
   FROM forwarded
   LEFT JOIN progress ON log_partition = from_partition
-
--- copy_inputs_from_outside --
--- Places are of providers' partitions.
-SELECT reader, source, stream, tenant_id, provider_id, kept, is_open, fed_in, left_in, told_in,
-       told_at - (SELECT next_offset FROM progress WHERE log_partition = told_in) AS told_at,
-       left_told_in,
-       left_told_at - (SELECT next_offset FROM progress WHERE log_partition = left_told_in)
-           AS left_told_at,
-       awaits_in,
-       awaits_at - (SELECT next_offset FROM progress WHERE log_partition = awaits_in) AS awaits_at,
-       arrived_in,
-       arrived_at - (SELECT next_offset FROM progress WHERE log_partition = arrived_in)
-           AS arrived_at,
-       since, "timestamp", document
-  FROM inputs_from_outside
-
--- copy_marks --
-SELECT marks.log_partition, source, stream, from_partition, tenant_id,
-       log_offset - next_offset AS log_offset, part
-  FROM marks
-  JOIN progress ON progress.log_partition = from_partition
-
--- copy_crossings --
-SELECT log_partition, log_offset - next_offset AS log_offset, tree, number, partitions, record
-  FROM crossings
-  JOIN progress USING (log_partition)
 
 -- streams_of --
 -- Which streams these subscriptions are about, and these composite streams, as keys of `emitted`.

@@ -85,20 +85,59 @@ UPDATE crossings
    SET log_offset = log_offset + %(by)s
  WHERE log_partition = %(partition)s;
 
--- forget_marks --
--- What comes from there from now on has places of the shorter log.
-DELETE FROM marks
+-- renumber_marks --
+-- What comes from there from now on has places of the shorter log, and none of them is older.
+UPDATE marks
+   SET log_offset = log_offset - %(beyond)s
  WHERE from_partition = %(partition)s;
 
--- forget_places --
+-- renumber_places --
 UPDATE inputs_from_outside
-   SET told_in = CASE WHEN told_in <> %(partition)s THEN told_in END,
-       told_at = CASE WHEN told_in <> %(partition)s THEN told_at END,
-       left_told_in = CASE WHEN left_told_in <> %(partition)s THEN left_told_in END,
-       left_told_at = CASE WHEN left_told_in <> %(partition)s THEN left_told_at END,
-       arrived_in = CASE WHEN arrived_in <> %(partition)s THEN arrived_in END,
-       arrived_at = CASE WHEN arrived_in <> %(partition)s THEN arrived_at END
- WHERE %(partition)s IN (told_in, left_told_in, arrived_in);
+   SET told_at = told_at - CASE WHEN told_in = %(partition)s THEN %(beyond)s ELSE 0 END,
+       left_told_at = left_told_at
+                      - CASE WHEN left_told_in = %(partition)s THEN %(beyond)s ELSE 0 END,
+       awaits_at = awaits_at - CASE WHEN awaits_in = %(partition)s THEN %(beyond)s ELSE 0 END,
+       arrived_at = arrived_at - CASE WHEN arrived_in = %(partition)s THEN %(beyond)s ELSE 0 END
+ WHERE %(partition)s IN (told_in, left_told_in, awaits_in, arrived_in);
+
+-- crossed_put_off --
+-- Records behind this one that have come over borders and wait, some at a time: msgspec writes the
+-- kind first.
+SELECT log_partition, log_offset, tree, 0 AS number, record
+  FROM put_off
+ WHERE (log_partition, log_offset, tree) > (%(partition)s, %(offset)s, %(tree)s)
+   AND substr(record, 1, 11) IN ('{"kind":"bo', '{"kind":"be', '{"kind":"en')
+ ORDER BY log_partition, log_offset, tree
+ LIMIT %(most)s;
+
+-- crossed_crossings --
+SELECT log_partition, log_offset, tree, number, record
+  FROM crossings
+ WHERE (log_partition, log_offset, tree, number)
+       > (%(partition)s, %(offset)s, %(tree)s, %(number)s)
+ ORDER BY log_partition, log_offset, tree, number
+ LIMIT %(most)s;
+
+-- rewrite_put_off --
+UPDATE put_off
+   SET record = r.record
+  FROM unnest(%(partitions)s::integer[], %(offsets)s::bigint[], %(trees)s::bigint[],
+              %(numbers)s::integer[], %(records)s::bytea[])
+       AS r (log_partition, log_offset, tree, number, record)
+ WHERE put_off.log_partition = r.log_partition
+   AND put_off.log_offset = r.log_offset
+   AND put_off.tree = r.tree;
+
+-- rewrite_crossings --
+UPDATE crossings
+   SET record = r.record
+  FROM unnest(%(partitions)s::integer[], %(offsets)s::bigint[], %(trees)s::bigint[],
+              %(numbers)s::integer[], %(records)s::bytea[])
+       AS r (log_partition, log_offset, tree, number, record)
+ WHERE crossings.log_partition = r.log_partition
+   AND crossings.log_offset = r.log_offset
+   AND crossings.tree = r.tree
+   AND crossings.number = r.number;
 
 -- move_progress --
 -- Moved back, what was perhaps not emitted is noted in put_off.
@@ -125,25 +164,6 @@ SELECT log_partition, next_offset, next_offset
 -- begin_forwarded_anew --
 -- They count from stored progress, as all that comes out of a back-up.
 UPDATE forwarded
-   SET next_offset = forwarded.next_offset + p.next_offset
+   SET next_offset = greatest(0, forwarded.next_offset + p.next_offset)
   FROM unnest(%(partitions)s::integer[], %(offsets)s::bigint[]) AS p (log_partition, next_offset)
  WHERE from_partition = log_partition;
-
--- begin_marks_anew --
--- So do these.
-UPDATE marks
-   SET log_offset = log_offset + p.next_offset
-  FROM unnest(%(partitions)s::integer[], %(offsets)s::bigint[]) AS p (log_partition, next_offset)
- WHERE from_partition = p.log_partition;
-
--- begin_inputs_anew --
--- And these.
-WITH p AS (
-    SELECT log_partition, next_offset
-      FROM unnest(%(partitions)s::integer[], %(offsets)s::bigint[]) AS p (log_partition, next_offset)
-)
-UPDATE inputs_from_outside
-   SET told_at = told_at + (SELECT next_offset FROM p WHERE log_partition = told_in),
-       left_told_at = left_told_at + (SELECT next_offset FROM p WHERE log_partition = left_told_in),
-       awaits_at = awaits_at + (SELECT next_offset FROM p WHERE log_partition = awaits_in),
-       arrived_at = arrived_at + (SELECT next_offset FROM p WHERE log_partition = arrived_in);

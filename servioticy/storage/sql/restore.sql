@@ -25,28 +25,9 @@ SELECT setval(%(sequence)s::regclass, %(value)s, %(called)s);
 DELETE FROM progress;
 DELETE FROM log_identity;
 
--- crossings --
--- Which there are.
-SELECT log_partition, log_offset, tree, number
-  FROM crossings;
-
--- crossing --
-SELECT record
-  FROM crossings
- WHERE (log_partition, log_offset, tree, number)
-       = (%(log_partition)s, %(log_offset)s, %(tree)s, %(number)s);
-
--- store_crossing --
-UPDATE crossings
-   SET record = %(record)s
- WHERE (log_partition, log_offset, tree, number)
-       = (%(log_partition)s, %(log_offset)s, %(tree)s, %(number)s);
-
--- forwarded_before --
--- Nothing had come from there: what comes may have places below zero.
-INSERT INTO forwarded (to_partition, from_partition, next_offset)
-VALUES (%(to)s, %(from)s, -4611686018427387904)
-ON CONFLICT DO NOTHING;
+-- begun_trees --
+SELECT log_partition, next_tree
+  FROM progress;
 
 -- forwarded --
 SELECT to_partition, from_partition, next_offset

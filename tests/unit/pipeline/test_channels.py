@@ -60,6 +60,8 @@ def test_streams_are_asked_for_together_and_once(store: Store, known: Channels) 
         (2, (1, 1), False),
         (2, (1, 2), True),
         (5, (0, 0), True),
+        (5, (-4, 0), True),
+        (0, (-4, 0), False),
     ],
 )
 def test_from_each_partition_what_is_later_is_taken(

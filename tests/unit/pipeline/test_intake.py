@@ -16,7 +16,15 @@ from pipeline.batching.intake import Intake
 from pipeline.state.partition import Partition
 from pipeline.work import Forwarded, LoggedUpdate, Root, Row
 from sandbox import argument_names
-from servioticy.domain.records import DeletionRecord, LogRecord, ReleaseRecord, UpdateRecord, write
+from servioticy.domain.records import (
+    DeletionRecord,
+    EndRecord,
+    LogRecord,
+    ReleaseRecord,
+    Source,
+    UpdateRecord,
+    write,
+)
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Unavailable
 from servioticy.ports.partition_store import PutOff, TreeKey
@@ -140,6 +148,16 @@ def test_one_that_was_put_off_is_not_taken_for_a_repeat(world: World) -> None:
     world.admit(an_update(forwarded=(1, 9)), 5)
 
     assert isinstance(world.admit(an_update(forwarded=(1, 3)), 4, late=True), LoggedUpdate)
+
+
+def test_what_was_forwarded_from_a_log_that_is_gone_is_no_repeat(world: World) -> None:
+    """Its place is below zero: a restore has left repeats out. Nothing is noted of it."""
+    control = EndRecord(Source(1, -9), 1, 1, ("so1",), (), None, (1, -3))
+    row = Row(5, write(control))
+
+    assert not world.intake.is_repeat(control, row)
+    assert not world.intake.is_repeat(control, row)
+    assert world.intake.pop_forwarded(9) == []
 
 
 def test_one_that_was_put_off_is_forwarded_without_its_place(world: World) -> None:
