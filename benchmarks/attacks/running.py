@@ -49,6 +49,7 @@ def platform(
             process = subprocess.Popen(
                 [_python(checkout), "-P", "-m", "command.cli", "up"],
                 env={**os.environ, **to_environment(own)},
+                cwd=checkout,  # Spark's workers look for their modules there first
                 stdout=subprocess.PIPE,
                 stderr=told,
             )
