@@ -14,6 +14,9 @@ from servioticy.storage.queries import queries
 ASIDE = 2**62
 """Further than any offset: there nothing is in the way."""
 
+NAMES_PLACES = (("crossed_put_off", "rewrite_put_off"), ("crossed_crossings", "rewrite_crossings"))
+"""What reads the records that name places of the log, and what writes them, by table."""
+
 AT_ONCE = 50
 """Records that are rewritten: of a megabyte each at most."""
 
@@ -93,9 +96,9 @@ class PostgresLogIdentity:
 
     def _rewrite(self, numbering: Numbering) -> None:
         """Let what has come over borders and waits, and what is to be sent, name other places."""
-        for table in ("put_off", "crossings"):
+        for crossed, rewrite in NAMES_PLACES:
             last = (-1, 0, 0, 0)
-            while rows := self._database.rows(self._sql[f"crossed_{table}"], _behind(last)):
+            while rows := self._database.rows(self._sql[crossed], _behind(last)):
                 found = [(*key, rewritten(bytes(record), numbering)) for *key, record in rows]
                 changed = [each for each in found if each[-1] is not None]
                 partitions, offsets, trees, order, records = columns(changed, 5)
@@ -106,7 +109,7 @@ class PostgresLogIdentity:
                     "numbers": numbers(order),
                     "records": blobs(records),
                 }
-                self._database.rows(self._sql[f"rewrite_{table}"], values)
+                self._database.rows(self._sql[rewrite], values)
                 last = rows[-1][:4]
 
 
