@@ -24,6 +24,7 @@ from api.search.searching import Searches, SearchesHere
 from api.services import Check, Services
 from ingest.accepting import Accepting
 from ingest.ingest import Ingest
+from ingest.parsing.batch_reader import BatchReader
 from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
 from ingest.updates_waiting import UpdatesWaiting
@@ -74,6 +75,7 @@ def create_app(
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         searches=searches or SearchesHere(ports.history, ports.statements("search")),
         ingest=Ingest(ports.addresses, ports.log, definitions, limits, accepting),
+        batches=BatchReader(caller),
         quotas=limits,
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )

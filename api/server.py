@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from api.allocation import keep_some_memory
 from api.edge.calls import Application, KnownQuotas, Together
-from api.edge.connection import Connection
 from api.edge.edge import Edge
+from api.edge.hall import Hall
 from api.http.read_after_write import Progress
+from servioticy.doors.door import Door
 from servioticy.errors import SetupError
 from servioticy.metrics import Registry
 from servioticy.metrics.loop_lag import LoopLag
@@ -28,17 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("api")
 
-MAX_AT_ONCE = 64
-SURELY_AT_ONCE = 32
-"""So many are let in whenever the door has its turn: who is known waits among them."""
-PAUSE_SECONDS = 0.1
-"""Until we accept again where that has failed."""
-ROOM_AT_ONCE = 8
-"""Silent connections that go then, for want of open files."""
 SECONDS_TO_FINISH = 3.0
 """What is under way at SIGTERM may take so long."""
-CONNECT_SECONDS = 0.00005
-"""What it takes to let one in, beside what is measured of it."""
 BACKLOG = 4_096
 UNSENT_BYTES = 128 * 1024
 """Of an answer, that Linux keeps beside what is under way. By itself it takes megabytes, and makes
@@ -47,11 +37,8 @@ SWITCH_SECONDS = 0.001
 """So long a thread may compute while others want to: a PUT waits no longer for a large batch."""
 FILES_OF_OUR_OWN = 512
 """Open files that are no clients' connections: Postgres, Kafka, the sandbox."""
-NO_FILES = (errno.EMFILE, errno.ENFILE)
-"""Our process, or the machine, may open no more files: a connection has to close."""
-
-_arriving: set[asyncio.Task[Any]] = set()
-"""The loop itself keeps no hold on its tasks."""
+MOST_AT_THE_DOOR = 1_000
+"""And an eighth of the files at most."""
 
 
 def run(
@@ -61,10 +48,9 @@ def run(
     registry: Registry,
 ) -> None:
     """Serve what comes to the listening socket until SIGTERM or SIGINT."""
-    settings = changed(
-        settings,
-        api_connections=max(1, min(settings.api.connections, raise_files() - FILES_OF_OUR_OWN)),
-    )
+    files = raise_files()
+    inside = files - FILES_OF_OUR_OWN - at_the_door(files)
+    settings = changed(settings, api_connections=max(1, min(settings.api.connections, inside)))
     keep_some_memory()
     sys.setswitchinterval(SWITCH_SECONDS)
     app, progress, together, quotas = build()
@@ -93,6 +79,11 @@ def raise_files() -> int:
     return hard if hard != resource.RLIM_INFINITY else 1 << 20
 
 
+def at_the_door(files: int) -> int:
+    """Return how many of these files may be those of connections that wait to be let in."""
+    return min(MOST_AT_THE_DOOR, files // 8)
+
+
 async def _serve(
     settings: Settings,
     listener: socket.socket,
@@ -106,58 +97,22 @@ async def _serve(
         loop.add_signal_handler(number, stop.set)
     edge = Edge(application, progress, settings, loop, registry)
     LoopLag(registry).start()
-    attend(listener, edge, loop)
+    door = attend([listener], edge, loop)
     await stop.wait()
-    loop.remove_reader(listener)
+    door.close()
     listener.close()
     await edge.stop(SECONDS_TO_FINISH)
 
 
-def attend(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
+def attend(
+    listeners: Iterable[socket.socket], edge: Edge, loop: asyncio.AbstractEventLoop
+) -> Door:
     """Let in whoever connects, from now on."""
-    if edge.stopping:
-        return
-    listener.setblocking(False)
-    # What it accepts inherits that.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
-    loop.add_reader(listener, _accept, listener, edge, loop)
-
-
-def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
-    """Let in who waits, in the part of the loop that the door has.
-
-    It is its own: with that of the strangers inside it would be shut as long as they want more
-    than theirs. As soon as that is paid for, one of them takes the next turn.
-    """
-    if not edge.door.turn(None, edge, partial(_let_in, listener, edge, loop)):
-        loop.remove_reader(listener)  # the others wait where they are
-
-
-def _let_in(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
-    """Let in who waits, but not so many at once that the others notice."""
-    if edge.stopping:
-        return
-    loop.add_reader(listener, _accept, listener, edge, loop)
-    for number in range(MAX_AT_ONCE):
-        if number >= SURELY_AT_ONCE and edge.door.owed() > 0:
-            return
-        try:
-            client, _address = listener.accept()
-        except (BlockingIOError, ConnectionAbortedError):
-            return
-        except OSError as error:
-            # Tried again at once it would fail again, and nothing else would be done.
-            log.warning("cannot_accept", extra={"reason": str(error)})
-            loop.remove_reader(listener)
-            loop.call_later(PAUSE_SECONDS, attend, listener, edge, loop)
-            if error.errno in NO_FILES:
-                for _ in range(ROOM_AT_ONCE):
-                    edge.make_room()
-            return
-        client.setblocking(False)
-        edge.door.charge(CONNECT_SECONDS)
-        task = loop.create_task(
-            loop.connect_accepted_socket(partial(Connection, edge, client), client)
-        )
-        _arriving.add(task)
-        task.add_done_callback(_arriving.discard)
+    listeners = list(listeners)
+    for each in listeners:
+        # What it accepts inherits that.
+        each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    door = Door(loop, Hall(edge, loop), at_the_door(files))
+    door.attend(listeners)
+    return door

@@ -10,6 +10,7 @@ from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
 from api.search.searching import Searches
 from ingest.ingest import Ingest
+from ingest.parsing.batch_reader import BatchReader
 from ingest.parsing.definitions import Definitions
 from servioticy.bootstrap import Ports
 from servioticy.domain.documents import BadDocument
@@ -35,6 +36,7 @@ class Services:
     reads: ReadAfterWrite
     searches: Searches
     ingest: Ingest
+    batches: BatchReader
     quotas: Quotas
     idempotency: Idempotency
 

@@ -11,7 +11,7 @@ from broker.mqtt_packets import Kind
 from broker.stomp import StompConversation
 from broker.turns import Turns
 from broker.wire import Wire
-from delivery.listening import ACCEPTED_AT_ONCE, let_wait
+from delivery.entrance import Entrance
 from delivery.transport import CLOSE_SECONDS
 
 HELLO_SECONDS = 10.0
@@ -32,6 +32,7 @@ class BrokerTransport:
         self._port = port
         self._max_packet = max_payload + ENVELOPE_BYTES
         self._server: asyncio.Server | None = None
+        self._entrance: Entrance | None = None
         self._talks: set[asyncio.Task[None]] = set()
         self.turns = Turns()
 
@@ -40,17 +41,22 @@ class BrokerTransport:
         if not self._port:
             return
         try:
-            self._server = await asyncio.start_server(
-                self._accept, self._host, self._port, backlog=ACCEPTED_AT_ONCE
-            )
-            let_wait(self._server.sockets)
+            self._server = await asyncio.start_server(self._accept, self._host, self._port)
         except OSError as error:
             log.error("mqtt_port_taken", extra={"port": self._port, "why": str(error)})
             return
         await self._broker.start()
+        pending = self._broker.hub.reception.pending
+        self._entrance = Entrance(pending, self._protocol, _is_nonsense, b"")
+        self._entrance.open(self._server.sockets)
+
+    def _protocol(self) -> asyncio.StreamReaderProtocol:
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(), self._accept)
 
     async def stop(self) -> None:
         """Let all clients go."""
+        if self._entrance is not None:
+            self._entrance.close()
         if self._server is not None:
             self._server.close()
             await self._broker.stop()
@@ -96,3 +102,8 @@ class BrokerTransport:
         async with asyncio.timeout(HELLO_SECONDS):
             await wire.begin_frame()
             return await wire.peek()
+
+
+def _is_nonsense(first: bytes) -> bool:
+    """Tell whether it is the beginning of nothing that we speak."""
+    return bool(first) and first[:1] not in (MQTT, HTTP, *STOMP)

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from servioticy.embedded import tcp_ports
 from servioticy.errors import SettingsError, SetupError
 from servioticy.settings import Settings, changed
 from servioticy.settings.declared import DECLARED
@@ -109,6 +108,8 @@ def taken(settings: Settings) -> list[Place]:
         if first.setdefault(each.port, each) is not each:
             both = f"{first[each.port].option} and {each.option}"
             raise SettingsError(f"port {each.port} is named twice: {both}")
+    from servioticy.embedded import tcp_ports  # commands that only ask need none
+
     busy = [each for each in every if not tcp_ports.is_free(each.port, each.host)]
     for each in busy:
         if each.is_chosen:

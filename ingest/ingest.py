@@ -23,7 +23,7 @@ from servioticy.domain.access import Right
 from servioticy.domain.batches.items import Item, Unreadable
 from servioticy.domain.documents.codes import TOO_MUCH
 from servioticy.domain.documents.updates import UpdateReader
-from servioticy.domain.model import StreamRef
+from servioticy.domain.model import Stream, StreamRef
 from servioticy.domain.records import LogRecord, UpdateRecord
 from servioticy.errors import Rejected, ServioticyError
 from servioticy.ports.addresses import Address, Addresses, Lookup
@@ -114,11 +114,10 @@ class Ingest:
 
         Raises OverQuota, Unavailable; then nothing of it is taken, as far as is known.
         """
-        targets = {}
-        for origin, address in addresses.items():
-            declared = self._definitions.stream(address, origin.stream)
-            if declared is not None:
-                targets[origin] = Target(address, UpdateReader(declared))
+        targets = {
+            origin: Target(addresses[origin], UpdateReader(stream))
+            for origin, stream in self.declared(addresses).items()
+        }
         found = sort(items, targets, self._accepting.fault)
         places = {each.address.partition: each.address for each in targets.values()}
         number = len(found.accepted)
@@ -128,6 +127,14 @@ class Ingest:
             self._log.append_all([each.record() for each in found.accepted])
         found.hints = hints(found.accepted, self._accepting.hints)
         return found
+
+    def declared(self, addresses: Mapping[StreamRef, Address]) -> dict[StreamRef, Stream]:
+        """Return those streams that the documents in force declare. Raises Unavailable."""
+        found = {
+            origin: self._definitions.stream(address, origin.stream)
+            for origin, address in addresses.items()
+        }
+        return {origin: stream for origin, stream in found.items() if stream is not None}
 
     def _found(self, sent: Sequence[Sent]) -> dict[Lookup, Address | None]:
         """Ask who sends, and what they name: once for all. Raises Unavailable."""

@@ -12,12 +12,14 @@ from urllib.parse import unquote_to_bytes
 MAX_HEAD = 16_384
 """Bytes of request line and headers together."""
 MAX_HEADERS = 100
+MALFORMED_LINE = "The request line is malformed"
 
 _LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
 _HEADER = re.compile(
     rb"([!#$%&'*+.^_`|~0-9A-Za-z-]++):[ \t]*+([\x21-\x7e\x80-\xff]?[\t\x20-\x7e\x80-\xff]*+)"
 )
 """Nothing is tried twice: blanks before a value could be taken for its beginning as well."""
+_BEGIN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{0,32}(?: |\Z)")
 _ABSOLUTE = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 
@@ -52,12 +54,17 @@ class Head:
         return self.headers.get("HTTP_EXPECT", "").lower() == "100-continue" and not self.http_1_0
 
 
+def is_a_beginning(first: bytes) -> bool:
+    """Tell whether a request may begin so; these are its first bytes, perhaps none."""
+    return _BEGIN.match(first.lstrip(b"\r\n")) is not None
+
+
 def parse(head: bytes) -> Head:
     """Read a head, without the empty line that ends it. Raises Malformed."""
     first, *lines = head.split(b"\r\n")
     request = _LINE.fullmatch(first)
     if request is None:
-        raise Malformed(400, "The request line is malformed")
+        raise Malformed(400, MALFORMED_LINE)
     if len(lines) > MAX_HEADERS:
         raise Malformed(431, f"There are more than {MAX_HEADERS} headers")
     headers = _headers(lines)

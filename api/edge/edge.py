@@ -16,7 +16,6 @@ from api.edge.client import Client
 from api.edge.deadlines import Deadlines
 from api.edge.kinds import kind
 from api.edge.pools import Budget, Busy, Job, Pool
-from api.edge.porch import Porch
 from api.edge.threads import Lane, Threads
 from api.edge.turning_away import TurningAway
 from api.edge.waiter import Waiter
@@ -26,6 +25,7 @@ from api.http.refusals import refusal, status_line
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.domain.quotas import Exceeded
 from servioticy.domain.tokens import read_token
+from servioticy.doors.porch import Porch
 from servioticy.http_heads import Head
 from servioticy.metrics import Registry
 from servioticy.settings import Settings, changed
@@ -95,7 +95,6 @@ class Edge:
         self.paging = self._deadlines(math.inf)
         """A page of an answer is awaited: in its turn, which comes."""
         self.porch = Porch(loop, time.thread_time)
-        self.door = Porch(loop, time.thread_time)
         self.stopping = False
         loop.call_later(SWEEP_SECONDS, self._sweep)
 
@@ -170,9 +169,6 @@ class Edge:
         """It is in none of the states that have a deadline."""
         for each in (self.idle, self.bodies, self.sending, self.closing, self.paging):
             each.end(client)
-
-    def abort(self) -> None:
-        """Wait no longer for a turn of the door; it never does, as it is the only one."""
 
     async def stop(self, seconds: float) -> None:
         """Let what is under way be answered, but no longer than that, and close all."""

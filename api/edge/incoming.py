@@ -58,8 +58,7 @@ class Incoming:
         if self._looked:
             return ""
         self._looked = 1
-        found = _AUTHORIZATION.search(self._arrived, 0, TOKEN_WITHIN)
-        return "" if found is None else read_token(found[1].decode("latin-1"))
+        return first_token(self._arrived)
 
     def take_head(self) -> Head | None:
         """Return the head of the next request, if all of it has arrived. Raises Malformed."""
@@ -93,3 +92,9 @@ class Incoming:
             return None
         self._body = None
         return bytes(body.content)
+
+
+def first_token(begin: bytes | bytearray) -> str:
+    """Return the token that the beginning of a head shows, if it does."""
+    found = _AUTHORIZATION.search(begin, 0, TOKEN_WITHIN)
+    return "" if found is None else read_token(found[1].decode("latin-1"))

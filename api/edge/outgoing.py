@@ -111,8 +111,7 @@ class Outgoing:
         return self._client.keeps_alive and not self._edge.stopping and not without_chunks
 
     def _composed(self, head: Head | None, answer: Answer, keeps_alive: bool) -> bytes:
-        lines = [f"HTTP/1.1 {answer.status}", f"Date: {self._edge.date()}"]
-        lines += [f"{name}: {value}" for name, value in answer.headers]
+        lines = _lines(answer, self._edge.date())
         if answer.pages is not None and not (head is not None and head.http_1_0):
             lines.append("Transfer-Encoding: chunked")
         if not keeps_alive:
@@ -120,7 +119,7 @@ class Outgoing:
         elif head is not None and head.http_1_0:
             lines.append("Connection: keep-alive")
         body = b"" if head is not None and head.method == "HEAD" else answer.body
-        return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + body
+        return _joined(lines, body)
 
     # Its bytes --------------------------------------------------------------------------
 
@@ -182,6 +181,20 @@ class Outgoing:
         if self._pages is not None and not self._making_page:
             _close(self._pages)
             self._pages = None
+
+
+def last_answer(answer: Answer, date: str) -> bytes:
+    """Return a whole answer as it is sent to somebody whose connection ends with it."""
+    return _joined([*_lines(answer, date), "Connection: close"], answer.body)
+
+
+def _lines(answer: Answer, date: str) -> list[str]:
+    named = (f"{name}: {value}" for name, value in answer.headers)
+    return [f"HTTP/1.1 {answer.status}", f"Date: {date}", *named]
+
+
+def _joined(lines: list[str], body: bytes) -> bytes:
+    return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + body
 
 
 def _close(pages: Iterator[bytes]) -> None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from flask import Blueprint, Response, request
 
-from api.documents.forms import form
 from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
 from api.http.bodies import body
+from api.http.content_types import sent
 from api.http.warning_headers import warned
 from api.services import Services
 from servioticy.domain.access import Right
-from servioticy.domain.batches.items import Item, Unreadable, bounded
-from servioticy.domain.model import StreamRef
+from servioticy.domain.batches.forms import DEFAULT, FORMS, Way
+from servioticy.domain.batches.items import Item, Unreadable
+from servioticy.domain.model import Stream, StreamRef
 from servioticy.ports.addresses import Address
 from servioticy.refusals import NoStream, Refused
 
@@ -32,18 +33,30 @@ def blueprint(services: Services) -> Blueprint:
     @services.idempotency.once
     def of_one(service_object: str, stream: str) -> Response:
         address, _ = authentication.stream()
-        origin = StreamRef(service_object, stream)
-        if services.definitions.stream(address, stream) is None:
+        declared = services.definitions.stream(address, stream)
+        if declared is None:
             raise NoStream
-        return _accepted(_items(origin, services), {origin: address}, services)
+        items = services.batches.of_one(*_sent(services), declared)
+        return _accepted(items, {StreamRef(service_object, stream): address}, services)
 
     @routes.post("/updates")
     @needs(Right.SEND)
     @services.idempotency.once
     def of_many() -> Response:
-        items = _items(None, services)
+        addresses: dict[StreamRef, Address] = {}
+
+        def declared(wanted: Collection[StreamRef]) -> dict[StreamRef, Stream]:
+            addresses.update(_addresses(wanted))
+            return services.ingest.declared(addresses)
+
+        items = services.batches.of_many(*_sent(services), declared)
+        if not addresses:
+            addresses.update(_addresses({x.origin for x in items if isinstance(x, Item)}))
+        return _accepted(items, addresses, services)
+
+    def _addresses(wanted: Collection[StreamRef]) -> dict[StreamRef, Address]:
+        """Return where those are that the caller may send to."""
         caller = authentication.authenticated().caller
-        wanted = {each.origin for each in items if isinstance(each, Item)}
         named = [each for each in wanted if "\0" not in "".join(each)]
         rows = streams.rows(
             "streams",
@@ -51,21 +64,21 @@ def blueprint(services: Services) -> Blueprint:
             service_objects=[each.service_object for each in named],
             streams=[each.stream for each in named],
         )
-        addresses = {
+        return {
             StreamRef(id_, stream): Address(caller, id_, caller, public, version, place, stream_id)
             for id_, stream, public, version, place, stream_id in rows
         }
-        return _accepted(items, addresses, services)
 
     return routes
 
 
-def _items(origin: StreamRef | None, services: Services) -> list[Item | Unreadable]:
-    """Return the items of the present request's body. Raises where it cannot be read."""
+def _sent(services: Services) -> tuple[str, Way, bytes]:
+    """Return form and body of the present request, and how its times are understood."""
     unit = request.args.get("timestamps", "s")
     if unit not in UNITS:
         raise Refused(f"timestamps has to be one of {', '.join(UNITS)}")
-    return bounded(form(services, milliseconds=UNITS[unit])(body(), origin))
+    form = sent({each: each for each in FORMS}, DEFAULT)
+    return form, Way(services.clock(), UNITS[unit]), body()
 
 
 def _accepted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,7 @@ from api.http.authentication import authenticated, needs
 from api.http.bodies import json_object, optional_object
 from api.services import Services
 from servioticy.domain.access import OF_TENANTS, Right
+from servioticy.domain.cache import Cache
 from servioticy.domain.documents.codes import (
     NO_CHOICE,
     REQUIRED,
@@ -28,7 +30,12 @@ from servioticy.ports.statements import Statements
 from servioticy.refusals import Conflict, NotFound, OverQuota, Refused, within
 
 ENDED_KEPT = 1_000
-"""Of a tenant's; the others go when the next one is made."""
+"""Of a tenant's; the others go now and then when another one is made."""
+FORGOTTEN_EACH = 50
+"""Tokens that one process makes for a tenant between two looks at those that have ended: a look
+goes past all that are kept, and takes away twice as many as were made since."""
+REMEMBERED = 10_000
+"""Tenants of which a process knows how many it has made."""
 MOST_OF_ONE = MAX_USES_OF_ONE + 1
 """Of those of a Service Object: as many as devices get by claims."""
 MAX_NAME = 200
@@ -42,6 +49,7 @@ def blueprint(services: Services) -> Blueprint:
     """`/tokens` and `/tokens/{token}`."""
     routes = Blueprint("tokens", __name__)
     stored = services.ports.statements("tokens")
+    ended = _Ended(stored)
 
     @routes.post("/tokens")
     @needs(Right.ADMIN)
@@ -52,7 +60,7 @@ def blueprint(services: Services) -> Blueprint:
         id_, name = uuid.uuid4().hex, _name(wanted)
         values = {"id": id_, "name": name, "tenant": tenant, "digest": digest(token), **scope}
         expires = _expires(wanted)
-        stored.rows("forget_ended", tenant=tenant, keep=ENDED_KEPT)
+        ended.another(tenant)
         with services.quotas.adding(tenant, tokens=1) as exceeded:
             within(exceeded)
             (row,) = stored.rows("make", **values, expires=expires)
@@ -89,7 +97,7 @@ def blueprint(services: Services) -> Blueprint:
         values = {"before": token, "id": id_, "tenant": tenant, "overlap": overlap}
         quota = services.quotas.most(tenant, TOKENS)
         most = {"most": quota.most, "most_of_one": MOST_OF_ONE}
-        stored.rows("forget_ended", tenant=tenant, keep=ENDED_KEPT)
+        ended.another(tenant)
         row = stored.row("rotate", **values, **most, digest=digest(new), expires=expires)
         if row is None:
             raise _not_rotated(token, stored, quota)
@@ -98,6 +106,23 @@ def blueprint(services: Services) -> Blueprint:
         return answer({"id": id_, "token": new, "name": name, **_told(scope, expires_at)}, 201)
 
     return routes
+
+
+class _Ended:
+    """Those of each tenant that have ended: all but the last go. Threads may share it."""
+
+    def __init__(self, stored: Statements) -> None:
+        self._stored = stored
+        self._made: Cache[int, int] = Cache(REMEMBERED)
+        self._lock = threading.Lock()
+
+    def another(self, tenant: int) -> None:
+        """Another one is about to be made. Raises Unavailable."""
+        with self._lock:
+            made = self._made.get(tenant) or 0
+            self._made.put(tenant, made + 1, 1)
+        if made % FORGOTTEN_EACH == 0:
+            self._stored.rows("forget_ended", tenant=tenant, keep=ENDED_KEPT)
 
 
 def _not_rotated(token: str, stored: Statements, quota: Quota) -> Refused:

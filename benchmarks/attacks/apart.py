@@ -10,12 +10,21 @@ from collections import Counter
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.attacks.attack import Attack
 from benchmarks.attacks.attacker import Attacker, Place
+from benchmarks.processes import processor_seconds
 
 SETUP_SECONDS = 60.0
 GRACE_SECONDS = 2.0
+
+
+class _Ended(NamedTuple):
+    """What an attack got, and what it took of the processor, in seconds."""
+
+    got: Counter[str]
+    used: float
 
 
 class Apart:
@@ -33,6 +42,7 @@ class Apart:
         self._seconds = seconds
         self._until = time.monotonic() + SETUP_SECONDS + GRACE_SECONDS
         self.got: Counter[str] = Counter()
+        self._used = 0.0
         self.is_ready = False
         """Whether the attack proper has begun."""
 
@@ -49,16 +59,21 @@ class Apart:
             self._process.kill()
         return False
 
+    def processor_seconds(self) -> float:
+        """Return what it has taken of the processor so far; 0 when it has ended of itself."""
+        return processor_seconds(self._process.pid or 0) or self._used
+
     def end(self) -> None:
         """End it now, whatever it does."""
         self._process.kill()
         self._process.join()
         self._ours.close()
 
-    def _heard(self, message: Counter[str] | None) -> None:
+    def _heard(self, message: _Ended | None) -> None:
         """What it got, in the end; None when it is ready and the attack proper begins."""
         if message is not None:
-            self.got += message
+            self.got += message.got
+            self._used = message.used
             return
         self.is_ready = True
         self._until = time.monotonic() + self._seconds + GRACE_SECONDS
@@ -86,7 +101,7 @@ def _work(pipe: Connection, attack: Attack, place: Place, seconds: float, yields
         attacker.for_another(seconds)
         attack.run(attacker, ready)
     finally:
-        pipe.send(Counter(attacker.got))
+        pipe.send(_Ended(Counter(attacker.got), time.process_time()))
 
 
 def _yield_the_processor() -> None:

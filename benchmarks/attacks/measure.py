@@ -40,6 +40,8 @@ class Measured:
     """How often the innocent's socket was lost."""
     longest_change: float
     """Seconds that the innocent's slowest change of a document took."""
+    used: dict[str, float]
+    """Seconds of the processor by program while the attack lasted, and the attacker's own."""
 
 
 @dataclass(slots=True)
@@ -71,8 +73,13 @@ class _Watch:
         sys.stderr.flush()
 
 
-def measure(settings: Settings, attack: Attack, seconds: float, logs: Path | None) -> Measured:
-    """Run the attack on a fresh platform; setup and attack count as `during`."""
+def measure(
+    settings: Settings, attack: Attack, seconds: float, logs: Path | None, *, yields: bool = False
+) -> Measured:
+    """Run the attack on a fresh platform; setup and attack count as `during`.
+
+    Where it `yields` the attacker works only while nobody else wants the processor.
+    """
     with running.platform(settings, logs) as found:
         theirs, ours = _tenants(found)
         innocent = Innocent(Place(found, ours))
@@ -82,10 +89,12 @@ def measure(settings: Settings, attack: Attack, seconds: float, logs: Path | Non
         first = time.perf_counter()
         watch.until(lambda: False, BEFORE_SECONDS, "before")
         before = _waits(innocent, first, time.perf_counter())
-        begin = time.perf_counter()
+        begin, used = time.perf_counter(), running.used(found)
         place = Place(found, theirs, innocent.service_object, innocent.changed_object)
-        with begun(attack, place, seconds) as apart:
+        with begun(attack, place, seconds, yields=yields) as apart:
             watch.until(apart.is_over, float("inf"), f"{attack.id}")
+            attacker = apart.processor_seconds()
+        used = {name: each - used.get(name, 0.0) for name, each in running.used(found).items()}
         end, limit = time.perf_counter(), usual(before)
 
         def back() -> float | None:
@@ -113,6 +122,7 @@ def measure(settings: Settings, attack: Attack, seconds: float, logs: Path | Non
             Counter(each.answer for each in innocent.sent),
             innocent.reopened,
             max(innocent.changes, default=0.0),
+            {**used, "attacker": attacker},
         )
 
 

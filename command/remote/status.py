@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from command import shown, state
+from command import shown
 from command.remote import access, naming
 from servioticy.client import Rest
 from servioticy.errors import SettingsError
@@ -26,6 +26,8 @@ def run(parsed: argparse.Namespace, settings: Settings) -> int:
                 "--url and --token ask for a Service Object or stream, name one; without, it is "
                 "the platform on the data folder"
             )
+        from command import state  # of no use to who asks for a stream
+
         return state.run(settings, parsed.json)
     with access.rest(parsed, settings) as api:
         id_, stream = naming.object_or_stream(parsed.words, api)

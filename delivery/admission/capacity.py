@@ -36,10 +36,13 @@ class Capacity:
 
 
 def capacity(connections: int, sockets: Quota, live: Quota, descriptors: int) -> Capacity:
-    """Cut the wished capacity to the file descriptors there are: each connection takes one."""
+    """Cut the wished capacity to the file descriptors there are: each connection takes one.
+
+    As many as are pending may wait at the door besides.
+    """
     pending = min(MAX_PENDING, descriptors // 8)
     asking = min(MAX_ASKING, descriptors // 8)
-    possible = max(1, descriptors - pending - asking - RESERVED_DESCRIPTORS)
+    possible = max(1, descriptors - 2 * pending - asking - RESERVED_DESCRIPTORS)
     if possible < connections:
         log.warning("fewer_sockets_than_set", extra={"set": connections, "possible": possible})
     each = min(asking, MAX_ASKING_EACH)

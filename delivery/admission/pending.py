@@ -38,7 +38,7 @@ class PendingConnections:
     def __init__(self, max_pending: int) -> None:
         self.turns = Turns(STRANGERS_AT_ONCE, STRANGERS_SECONDS)
         """Those of all who have not been let in, by address: their part of the loop."""
-        self._max_pending = max_pending
+        self.most = max_pending
         self._pending: dict[str, dict[Caller, None]] = {}
         self._count = 0
         self._connected: set[Caller] = set()
@@ -64,7 +64,12 @@ class PendingConnections:
             return
         self._pending.setdefault(caller.address, {})[caller] = None
         self._count += 1
-        if self._count > self._max_pending:
+        if self._count > self.most:
+            self.make_room()
+
+    def make_room(self) -> None:
+        """End the one that has been pending longest, of the address that has most of them."""
+        if self._pending:
             of_one_address = max(self._pending.values(), key=len)
             oldest = next(iter(of_one_address))
             self.remove(oldest)

@@ -20,7 +20,7 @@ _PLAIN_HTTP = re.compile(
 )
 """Every other request is answered by the WebSockets' server, as it always was."""
 _REQUEST = re.compile(rb"[A-Z]{1,16} [^ ]+ HTTP/[0-9.]{1,4}\r?")
-_NO_REQUEST = (
+NO_REQUEST = (
     b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n"
     b"Content-Length: 27\r\n\r\nThis is no HTTP/1.1 request"
 )
@@ -92,7 +92,7 @@ class Doorway(asyncio.Protocol):
             self._hand_over(self._websocket)
         else:
             self._is_handed_over = True
-            self._transport.write(_NO_REQUEST)
+            self._transport.write(NO_REQUEST)
             self._transport.close()
 
     def eof_received(self) -> bool | None:

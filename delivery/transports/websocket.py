@@ -8,9 +8,8 @@ import logging
 import re
 from asyncio import Protocol
 from collections.abc import Callable
-from functools import partial
 from http import HTTPStatus
-from typing import Any, cast
+from typing import cast
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
@@ -20,18 +19,20 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
+from websockets.server import ServerProtocol
 
 from delivery.admission.refusals import Refusal
 from delivery.admission.requests import Admission, Identity, fields_of, storable, token_of
 from delivery.endings import Ending
+from delivery.entrance import Entrance
 from delivery.hub import Hub
-from delivery.listening import ACCEPTED_AT_ONCE, let_wait
 from delivery.transport import CLOSE_SECONDS, WRITE_BUFFER_BYTES, Disconnected
-from delivery.transports.doorway import Doorway
+from delivery.transports.doorway import NO_REQUEST, Doorway
 from delivery.transports.live import LiveSession
 from delivery.transports.live_outlet import Socket
 from delivery.transports.websocket_caller import WebSocketCaller, caller_class
 from servioticy.domain.model import LastUpdate
+from servioticy.http_heads import is_a_beginning
 
 MAX_CLIENT_MESSAGE = 4096
 MAX_CLIENT_MESSAGES = 4
@@ -79,6 +80,8 @@ class WebSocketTransport:
         self._devices: WeakKeyDictionary[ServerConnection, str] = WeakKeyDictionary()
         """The Service Objects of those that have come for actuations."""
         self._server: Server | None = None
+        self._caller = caller_class(hub.reception.pending, hub.turns)
+        self._entrance: Entrance | None = None
 
     async def start(self) -> None:
         """Listen from now on. Raises OSError where the port is not to be had."""
@@ -87,30 +90,42 @@ class WebSocketTransport:
             self._host,
             self._port,
             process_request=self._answer,
-            create_connection=cast(type[ServerConnection], self._connection),
-            # A frame is small and goes to many: compressing it for each costs more than it saves.
-            compression=None,
-            max_size=MAX_CLIENT_MESSAGE,
-            max_queue=MAX_CLIENT_MESSAGES,
-            write_limit=WRITE_BUFFER_BYTES,
             open_timeout=HANDSHAKE_SECONDS,
-            ping_interval=PING_SECONDS,
-            ping_timeout=PING_SECONDS,
             close_timeout=CLOSE_SECONDS,
             server_header="api.servIoTicy",
             logger=_protocol_log,
-            backlog=ACCEPTED_AT_ONCE,
+            create_connection=self._caller,
         )
-        let_wait(self._server.sockets)
-
-    def _connection(self, *arguments: Any, **named: Any) -> Doorway:
-        """Return what takes a new connection, and finds out whose it is."""
         pending = self._hub.reception.pending
-        websocket = partial(caller_class(pending, self._hub.turns), *arguments, **named)
-        return Doorway(pending, self._plain, websocket)
+        self._entrance = Entrance(pending, self._doorway, _is_nonsense, NO_REQUEST)
+        self._entrance.open(self._server.sockets)
+
+    def _doorway(self) -> Doorway:
+        """Return what takes a new connection, and finds out whose it is."""
+        return Doorway(self._hub.reception.pending, self._plain, self._websocket)
+
+    def _websocket(self) -> WebSocketCaller:
+        """Return what takes a connection that wants to be a WebSocket.
+
+        The library would make it for whoever connects.
+        """
+        server = cast(Server, self._server)
+        # A frame is small and goes to many: compressing it for each costs more than it saves.
+        protocol = ServerProtocol(max_size=MAX_CLIENT_MESSAGE, logger=_protocol_log)
+        return self._caller(
+            protocol,
+            server,
+            ping_interval=PING_SECONDS,
+            ping_timeout=PING_SECONDS,
+            close_timeout=CLOSE_SECONDS,
+            max_queue=MAX_CLIENT_MESSAGES,
+            write_limit=WRITE_BUFFER_BYTES,
+        )
 
     async def stop(self) -> None:
         """Close every socket with 1001, and return when all have gone."""
+        if self._entrance is not None:
+            self._entrance.close()
         if self._server is not None:
             self._server.close(code=close_code(Ending.STOPPING), reason=Ending.STOPPING.value)
             await self._server.wait_closed()
@@ -246,6 +261,10 @@ class WebSocketConnection:
         with contextlib.suppress(ConnectionClosed):
             async for _ in self._socket:
                 pass
+
+
+def _is_nonsense(first: bytes) -> bool:
+    return not is_a_beginning(first)
 
 
 def close_code(ending: Ending) -> CloseCode:

@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,7 +36,7 @@ class DataFolder:
             raise
         os.ftruncate(self.lock, 0)
         os.pwrite(self.lock, str(os.getpid()).encode(), 0)
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        _remove(self.scratch)
         self.scratch.mkdir(mode=0o700, exist_ok=True)
 
     def write_run(self, facts: Mapping[str, Any]) -> None:
@@ -50,7 +49,7 @@ class DataFolder:
         """Let others have the folder."""
         if self.lock >= 0:
             self.run_file.unlink(missing_ok=True)
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            _remove(self.scratch)
             os.close(self.lock)
             self.lock = -1
 
@@ -99,3 +98,10 @@ def alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _remove(folder: Path) -> None:
+    """Remove it and all in it; commands that only ask need nothing of the kind."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -78,6 +77,8 @@ def _file(environment: Mapping[str, str]) -> dict[str, Any]:
     file = environment.get(PREFIX + "CONFIG")
     if not file:
         return {}
+    import tomllib  # most commands have no file, and it is slow to import
+
     try:
         tables = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

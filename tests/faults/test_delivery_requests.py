@@ -33,7 +33,7 @@ TARGETS = [
     ("/%00/streams/%ff/live", 101),
     ("/" + "x" * 9000, 414),
     ("/é/streams/flow/live", 400),
-    ("", 404),
+    ("", 400),
     ("*", 404),
     ("/pump/streams/flow/live HTTP/1.1 x", 400),
     ("/health\0", 404),

@@ -123,7 +123,7 @@ class Serving:
             asyncio.set_event_loop(self._loop)
             application = Application(app, "127.0.0.1", self.port, quotas=quotas)
             self.edge = Edge(application, progress, settings, self._loop, self._registry)
-            attend(self.listener, self.edge, self._loop)
+            self.door = attend([self.listener], self.edge, self._loop)
             self._loop.call_soon(ready.set)
             self._loop.run_forever()
 
@@ -168,8 +168,8 @@ class Serving:
         """Let connections in by another socket from now on, and not by the first."""
 
         def change() -> None:
-            self._loop.remove_reader(self.listener)
-            attend(listener, self.edge, self._loop)
+            self.door.close()
+            self.door = attend([listener], self.edge, self._loop)
 
         self._loop.call_soon_threadsafe(change)
 

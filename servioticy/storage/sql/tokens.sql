@@ -76,7 +76,8 @@ SELECT %(digest)s, %(tenant)s, %(id)s, name, service_object, stream, rights,
 RETURNING name, service_object, stream, rights, expires_at;
 
 -- forget_ended --
--- Of those of the tenant that have ended all but the last ones, more than are made at once.
+-- Of those of the tenant that have ended all but the last ones, more than are made between two
+-- looks. The order is that of the tenant's own index: no look goes past those of others.
 DELETE FROM tokens
  WHERE tenant_id = %(tenant)s
    AND digest = ANY(ARRAY(
@@ -84,7 +85,7 @@ DELETE FROM tokens
          FROM tokens
         WHERE tenant_id = %(tenant)s
           AND expires_at < now()
-        ORDER BY expires_at DESC
+        ORDER BY tenant_id DESC, expires_at DESC
        OFFSET %(keep)s
         LIMIT 100));
 

@@ -11,6 +11,7 @@ from api.app import SERVICES
 from api.background.forgetting import TOKENS_KEPT_DAYS, old_tokens
 from api.resources import tokens
 from servioticy.storage.quotas import PostgresQuotas
+from servioticy.storage.statements import PostgresStatements
 
 
 @pytest.fixture
@@ -126,6 +127,7 @@ def test_of_those_that_have_ended_the_last_ones_stay(
 ) -> None:
     """Else who makes short-lived ones all day would leave a row for each, which nobody counts."""
     monkeypatch.setattr(tokens, "ENDED_KEPT", 2)
+    monkeypatch.setattr(tokens, "FORGOTTEN_EACH", 1)
     past = "UPDATE tokens SET expires_at = now() - interval '1 s' WHERE expires_at IS NOT NULL"
     for _ in range(5):
         made(alice, expiresIn=60)
@@ -135,6 +137,28 @@ def test_of_those_that_have_ended_the_last_ones_stay(
     assert served.platform.database.rows(ended) == [(3,)]
     counted = {each["name"]: each for each in alice.ask("GET", "/quotas").get_json()["quotas"]}
     assert counted["tokens"]["used"] == 1
+
+
+def test_who_makes_tokens_all_day_has_those_that_ended_looked_at_now_and_then(
+    alice: Caller, bob: Caller, served: Served
+) -> None:
+    """A look goes past a thousand that are kept: one for each token is all of Postgres' time."""
+    looked: list[int] = []
+    rows = PostgresStatements.rows
+
+    def counted(self: PostgresStatements, name: str, **values: Any) -> Any:
+        looked.extend([values["tenant"]] if name == "forget_ended" else [])
+        return rows(self, name, **values)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(PostgresStatements, "rows", counted)
+        for _ in range(2 * tokens.FORGOTTEN_EACH):
+            made(alice, expiresIn=60)
+        of_alice = len(looked)
+        made(bob, expiresIn=60)
+
+    assert of_alice == 2
+    assert len(looked) == 3
 
 
 def test_a_device_has_so_many_tokens_however_they_are_exchanged(

@@ -20,7 +20,7 @@ from waiting import until
 
 from api.edge.connection import State
 from api.edge.incoming import MAX_AHEAD
-from api.server import PAUSE_SECONDS
+from servioticy.doors.door import PAUSE_SECONDS
 
 
 def test_what_is_sent_ahead_is_not_read_before_it_is_wanted(

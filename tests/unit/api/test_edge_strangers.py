@@ -9,7 +9,7 @@ import pytest
 from edge_builders import SECONDS, Serving, everything
 
 from api.edge.connection import MAX_DRAINED, State
-from api.edge.porch import Porch
+from servioticy.doors.porch import Porch
 
 CROWD = 200
 KERNEL_BYTES = 8 * 1024 * 1024

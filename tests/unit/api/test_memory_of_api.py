@@ -1,4 +1,4 @@
-"""Every map of the API, and of the way into the log, is bounded, and something empties it.
+"""Every map of the API, of the way into the log and of doors is bounded, and something empties it.
 
 Whoever adds one says here what bounds it and what takes its entries away; see docs/limits.md.
 """
@@ -13,6 +13,7 @@ from long_lived_maps import maps
 
 import api
 import ingest
+from servioticy import doors
 
 REQUEST = "one request, or one turn of what goes on in the background"
 
@@ -26,11 +27,11 @@ OF_API = {
     "edge/edge.py:Edge._pools": "six",
     "edge/edge.py:Edge._threads": "seven",
     "edge/framing.py:Body.content": "max_body_bytes; the request's end",
+    "edge/hall.py:Hall._arriving": "what is let in at once; its connection's begin",
     "edge/incoming.py:Incoming._arrived": "MAX_AHEAD and a read; taken, or the connection's end",
     "edge/pools.py:Budget._held": "callers that hold something; give",
     "edge/pools.py:Pool._running": "threads; finished",
     "edge/pools.py:Pool._waiting": "api_queue, and one a connection; its turn, or expired",
-    "edge/porch.py:Porch._waiting": "MOST_WAITING an address and state; its turn, or closed",
     "edge/threads.py:Threads._jobs": "threads of its pool; a thread that is free",
     "edge/threads.py:Threads._results": "threads of its pool; collect",
     "edge/waiter.py:Waiter._new": "api_waiting_reads; each look",
@@ -48,6 +49,7 @@ OF_API = {
     "http/reading.py:Reading._counted": "MAX_TENANTS; stored every ten seconds",
     "resources/descriptions.py:_our_file": "files of ours",
     "resources/descriptions.py:_written": "contracts, and the name that we listen on",
+    "resources/tokens.py:_Ended._made": "REMEMBERED tenants; the least used",
     "search/apart.py:SearchesApart._begun": "MOST_BEGUN; the search's end",
     "search/apart.py:SearchesApart._ended": "MOST_BEGUN; the next step of any",
     "search/blocks.py:Blocks.conditions": REQUEST,
@@ -57,7 +59,6 @@ OF_API = {
     "search/blocks.py:Rows.essences": REQUEST + ": two blocks",
     "search/blocks.py:Rows.timestamps": REQUEST + ": two blocks",
     "search/process.py:Answering._begun": "MOST_BEGUN; its end, or told that nobody wants it",
-    "server.py:_arriving": "what is let in at once; its connection's begin",
     "workers.py:Workers._processes": "api_workers; its end",
 }
 OF_INGEST = {
@@ -74,10 +75,17 @@ OF_INGEST = {
     "quotas.py:SendersQuotas._known": "MAX_KNOWN tenants; the one asked for longest ago",
     "updates_waiting.py:UpdatesWaiting._known": "MAX_KNOWN tenants; the oldest",
 }
+OF_DOORS = {
+    "door.py:Door._listeners": "sockets that are listened at; close",
+    "door.py:Door._waiting": "most; its turn, or the one that waits longest is closed",
+    "porch.py:Porch._waiting": "MOST_WAITING an address and state; its turn, or closed",
+}
 """What bounds each, and after the semicolon what takes its entries away."""
 
 
-@pytest.mark.parametrize(("package", "bounded"), [(api, OF_API), (ingest, OF_INGEST)])
+@pytest.mark.parametrize(
+    ("package", "bounded"), [(api, OF_API), (ingest, OF_INGEST), (doors, OF_DOORS)]
+)
 def test_each_map_says_what_bounds_it_and_what_takes_it_away(
     package: ModuleType, bounded: dict[str, str]
 ) -> None:

@@ -116,6 +116,7 @@ def measured(suffered: Suffered) -> Measured:
         answers=Counter(),
         reopened=0,
         longest_change=0.5,
+        used={"api": 1.5, "attacker": 2.25},
     )
 
 
@@ -126,17 +127,20 @@ def test_the_command_fails_where_something_was_taken(
     """So that it can stand in a script."""
     taken = []
 
-    def measures(_settings: Settings, attack: Attack, seconds: float, _logs: Path | None):
-        taken.append((attack.id, seconds))
+    def measures(
+        _settings: Settings, attack: Attack, seconds: float, _logs: Path | None, *, yields: bool
+    ) -> Measured:
+        taken.append((attack.id, seconds, yields))
         return measured(Suffered(QUICK, QUICK, lost, 0, 1.0))
 
     monkeypatch.setattr(attacks, "measure", measures)
 
-    assert attacks.run(Settings(), ["--only", "A1", "C2", "--seconds", "3"]) == code
-    assert taken == [("A1", 3.0), ("C2", 3.0)]
+    options = ["--only", "A1", "C2", "--seconds", "3", "--elsewhere"]
+    assert attacks.run(Settings(), options) == code
+    assert taken == [("A1", 3.0, True), ("C2", 3.0, True)]
     out = capsys.readouterr().out
-    row = f"A1 | 10 20 30 | 10 20 30 | {lost} of 7 | 0 | 0.5 s | 1.0 s | worker 100 | PUT 202 3"
-    assert row in out.splitlines()
+    row = f"A1 | 10 20 30 | 10 20 30 | 1.0 | {lost} of 7 | 0 | 0.5 s | 1.0 s | worker 100 | "
+    assert f"{row}api 1.5, attacker 2.2 | PUT 202 3" in out.splitlines()
     assert ("not held: A1 C2" in out) == bool(code)
 
 

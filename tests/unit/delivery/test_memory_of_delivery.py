@@ -66,6 +66,8 @@ BOUNDED = {
     "feeds/waiting.py:Waiting._queue": "MAX_QUEUED_BYTES and one more; taken, or dropped",
     "handover.py:Handover._held": "MAX_HELD_BYTES; released",
     "hub.py:Hub._transports": "those of the program",
+    "entrance.py:Entrance._arriving": "what is let in at once; its connection's begin",
+    "entrance.py:Entrance._listeners": "addresses of the host; close",
     "lanes.py:Lanes._lanes": "tenants for which something waits; once it is offered",
     "lanes.py:_Lane.offerings": "MAX_WAITING_BATCHES; once they are offered",
     "repeats.py:Repeats._keys": "MAX_REMEMBERED; REMEMBER_SECONDS",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from api.edge.framing import BYTES_A_CHUNK, CHUNKS_A_TURN, FREE_CHUNKS, Body
-from api.edge.porch import AHEAD_SECONDS, EVENT_SECONDS, MOST_WAITING, Porch
+from servioticy.doors.porch import AHEAD_SECONDS, EVENT_SECONDS, MOST_WAITING, Porch
 from servioticy.http_heads import Malformed, parse
 
 TURN = 0.001
