@@ -13,10 +13,6 @@ from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.domain.records import narrowed
 from servioticy.ports.partition_store import PutOff, TreeKey
 
-HELD = 2**40
-"""Behind the tenant's number in that of the tree of what is held: it may have another one, which
-is not."""
-
 
 class Row(NamedTuple):
     """A record of the log as Kafka gave it."""
@@ -123,6 +119,11 @@ class Work(NamedTuple):
     def is_empty(self) -> bool:
         """Whether there is nothing to store but progress."""
         return not (self.updates or self.put_off or self.late or self.behind)
+
+    @property
+    def held(self) -> frozenset[TreeKey]:
+        """Those of its trees that have been held."""
+        return frozenset([each.key for each in self.late if each.was_held])
 
     @property
     def owners(self) -> dict[TreeKey, int]:

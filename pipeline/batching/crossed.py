@@ -10,7 +10,7 @@ import msgspec
 
 from pipeline.state.components import StillLoading
 from pipeline.state.partition import Partition
-from pipeline.work import HELD, LoggedUpdate, Marked, Root, Row
+from pipeline.work import LoggedUpdate, Marked, Root, Row
 from servioticy.domain.borders import entered
 from servioticy.domain.model import InputRef, ServiceObject
 from servioticy.domain.records import BorderRecord, LogRecord
@@ -35,9 +35,10 @@ class _Trees(NamedTuple):
 class Crossed:
     """Looks at border records of one partition before anything is computed.
 
-    A record grows one tree for each tenant that reads it, and another one of what is held. Its
-    updates enter once for each Service Object that is fed with their stream, at a place of its
-    own.
+    A record grows one tree for each tenant that reads it. Its updates enter once for each Service
+    Object that is fed with their stream, at a place of its own. Who is fed is asked where the
+    tree has its turn: before that its tenant may have other records waiting by which it reads
+    something else.
     """
 
     def __init__(self, partition: Partition, forward: Forward) -> None:
@@ -88,11 +89,14 @@ class Crossed:
             place = self._partition.number, row.offset
             self._forward(partition, msgspec.structs.replace(sent, forwarded=place))
         begun = self._partition.progress
-        found = []
-        for tree, readers in sorted(trees.here.items()):
-            if row.offset == begun.offset and tree < begun.tree:
+        found: list[LoggedUpdate | PutOff] = []
+        for tenant, readers in sorted(trees.here.items()):
+            if row.offset == begun.offset and tenant < begun.tree:
                 continue
-            grown = self._tree(record, row, tree, readers, at_once=at_once)
+            if not record.readers and tenant in self._partition.awaiting:
+                found.append(self._later(record, row, tenant, readers)._replace(held=True))
+                continue
+            grown = self._tree(record, row, tenant, readers, at_once=at_once)
             if grown is not None:
                 found.append(grown)
         return found
@@ -100,8 +104,27 @@ class Crossed:
     def admit_late(
         self, record: BorderRecord, late: PutOff, *, at_once: bool
     ) -> LoggedUpdate | PutOff | None:
-        """The tree of a record that had been put off: it names whom it is for."""
-        readers = {each.service_object: list(each.updates) for each in record.readers}
+        """The tree of a record that had been put off: it names whom it may be for.
+
+        It is held where its tenant has begun to await what another partition sends on.
+        """
+        named = {each.service_object: list(each.updates) for each in record.readers}
+        if record.forwarded is not None:
+            return self._late_tree(record, late, named, at_once=at_once)
+        if late.tenant in self._partition.awaiting:
+            return late._replace(held=True)
+        channels = self._partition.channels
+        channels.look_up(each.origin for each in record.updates)
+        fed: Readers = {}
+        for number, each in enumerate(record.updates):
+            for reader in channels.readers(each.origin):
+                if number in named.get(reader.reader, ()):
+                    fed.setdefault(reader.reader, []).append(number)
+        return self._late_tree(record, late, fed, at_once=at_once)
+
+    def _late_tree(
+        self, record: BorderRecord, late: PutOff, readers: Readers, *, at_once: bool
+    ) -> LoggedUpdate | PutOff | None:
         row = Row(late.offset, late.record)
         return self._tree(record, row, late.tree, readers, at_once=at_once, late=True)
 
@@ -112,16 +135,19 @@ class Crossed:
         channels.look_up(streams)
         at = place[0], place[1]
         new = {each for each in streams if channels.takes(each, source, at)}
-        self._marked += [Marked(row.offset, source, each, at) for each in streams if each in new]
+        self._marked += [
+            Marked(row.offset, source, each, at)
+            for each in streams
+            if each in new and (channels.readers(each) or self._partition.beginning(each))
+        ]
         return [number for number, each in enumerate(record.updates) if each.origin in new]
 
     def _sort(self, record: BorderRecord, numbers: Sequence[int], trees: _Trees) -> None:
-        """Find out whom these updates feed here, and who has moved."""
+        """Find out whom these updates feed here, or will, and who has moved."""
         here, channels = self._partition.number, self._partition.channels
         for number in numbers:
-            for reader, tenant, owner, awaits in channels.readers(record.updates[number].origin):
-                tree = tenant + HELD if awaits else tenant
-                theirs = trees.here[tree] if owner == here else trees.elsewhere[owner]
+            for reader, tenant, owner in channels.readers(record.updates[number].origin):
+                theirs = trees.here[tenant] if owner == here else trees.elsewhere[owner]
                 theirs.setdefault(reader, []).append(number)
             for tenant, reader in self._partition.beginning(record.updates[number].origin):
                 numbers_of = trees.here[tenant].setdefault(reader, [])
@@ -142,7 +168,7 @@ class Crossed:
         self,
         record: BorderRecord,
         row: Row,
-        tree: int,
+        tenant: int,
         readers: Readers,
         *,
         at_once: bool,
@@ -153,25 +179,26 @@ class Crossed:
         Who waits may have a record waiting by which it reads something else: whom this is for is
         known where its turn is.
         """
-        tenant = tree % HELD
         waits = tenant in self._partition.waiting and not late
-        is_held = tree >= HELD and not late
-        found = {
-            each: None if is_held else self._partition.service_object(each, at_once=at_once)
-            for each in readers
-        }
-        if is_held or any(isinstance(each, StillLoading) for each in found.values()):
-            some = [Root(each.origin, each.timestamp, b"") for each in record.updates]
-            later = LoggedUpdate(row.offset, tenant, some, row.value or b"", tree, readers)
-            return later.as_put_off()._replace(held=is_held)
+        found = {each: self._partition.service_object(each, at_once=at_once) for each in readers}
+        if any(isinstance(each, StillLoading) for each in found.values()):
+            return self._later(record, row, tenant, readers)
         known = [each for each in found.values() if isinstance(each, ServiceObject)]
         roots = list(self._roots(record, known, readers))
         # Nobody who is gone by now: its component could not be lent.
         theirs = readers if waits else {each.id: readers[each.id] for each in known}
-        grown = LoggedUpdate(row.offset, tenant, roots, row.value or b"", tree, theirs)
+        grown = LoggedUpdate(row.offset, tenant, roots, row.value or b"", tenant, theirs)
         if roots:
             return grown
         return grown.as_put_off() if waits else None
+
+    @staticmethod
+    def _later(record: BorderRecord, row: Row, tenant: int, readers: Readers) -> PutOff:
+        """The tree as a record to compute later."""
+        some = [Root(each.origin, each.timestamp, b"") for each in record.updates]
+        return LoggedUpdate(
+            row.offset, tenant, some, row.value or b"", tenant, readers
+        ).as_put_off()
 
     def _roots(
         self, record: BorderRecord, known: Sequence[ServiceObject], readers: Readers

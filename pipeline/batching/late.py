@@ -84,6 +84,7 @@ class LateWork:
         here = self._partition.progress
         updates: list[LoggedUpdate] = []
         done: list[PutOff] = []
+        held: list[PutOff] = []
         self._partition.prepare([each.service_object for each in records])
         for each in records:
             record = first if each is records[0] else self._intake.read(_row(each))
@@ -92,6 +93,8 @@ class LateWork:
                 updates.append(found)
             elif found is None:  # it is a dead letter, or elsewhere: once is enough
                 done.append(each)
+            elif isinstance(found, PutOff) and found.held:
+                held.append(found)
             else:
                 break
         keys = {each.key for each in updates}
@@ -101,6 +104,9 @@ class LateWork:
         excerpt = Excerpt(self._partition, work, lambda: shares.contested) if updates else None
         if done:
             self._batches.run(Work((), here, (), done))
+        if held:
+            self._batches.run(Work((), here, held))
+            self._partition.count_waiting()
         if excerpt is not None:
             # All is sent that these components have emitted before the first record that waits.
             before = max(updates[0].offset, self._begun_at)

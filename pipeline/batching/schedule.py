@@ -138,7 +138,9 @@ class Schedule:
 
     def _is_too_much(self, record: LoggedUpdate | PutOff) -> bool:
         """Whether it came over a border, and too much of its tenant waits already."""
-        return record.tree != 0 and self._partition.waiting.get(record.tenant, 0) >= MAX_WAITING
+        waits = self._partition.waiting.get(record.tenant, 0)
+        held = self._partition.awaiting.get(record.tenant, 0)
+        return record.tree != 0 and waits + held >= MAX_WAITING
 
     def go_on(self) -> None:
         """Note what has been computed beside; begin with a little more of what was put off.

@@ -214,6 +214,8 @@ class Control:
         else:
             self._partition.reload(service_object)
         self._partition.channels.forget(inputs)
+        if self._partition.awaiting:
+            self._partition.count_waiting()
 
 
 def _granted(service_object: ServiceObject, grants: tuple[Grant, ...]) -> Granted:

@@ -175,7 +175,8 @@ class Inputs:
             record.forwarded is not None,
         )
         refs = [each.ref for each in record.streams]
-        return Change(effect, partial(self._forget, here, refs, is_open=True))
+        forget = partial(self._forget, here, refs, is_open=True)
+        return Change(effect, forget if record.moved_from is None else self._awaiting(forget))
 
     def end(self, record: EndRecord, offset: int) -> Change:
         """Nothing of these streams feeds these readers from here on."""
@@ -193,12 +194,12 @@ class Inputs:
             return Change(None, _nothing)
         effect = EndInputs(record.tenant, here, refs, source, arrived=moves)
         if moves:
-            return Change(effect, self._arrived(look_up))
+            return Change(effect, self._awaiting(look_up))
         told = revoking.verdicts(self._partition, here, refs)
         return Change(effect, partial(self._forget, here, refs, is_open=False), told)
 
-    def _arrived(self, look_up: Callable[[], None]) -> Callable[[], None]:
-        """What was held may wait for its turn now."""
+    def _awaiting(self, look_up: Callable[[], None]) -> Callable[[], None]:
+        """What comes is held from now on, or what was held may wait for its turn."""
 
         def forget() -> None:
             look_up()

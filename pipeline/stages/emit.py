@@ -33,7 +33,7 @@ def emit(state: BatchState, work: Work, base: Base, output: Output) -> None:
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
     new, last_updates, inputs, repeating = state.finish()
-    emissions, crossings = rows.emissions(new), rows.crossings(new, base.number)
+    emissions, crossings = rows.emissions(new), rows.crossings(new, base.number, work.held)
     if repeating:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.

@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from pipeline.growth import NewRow, Verdict
-from pipeline.work import HELD
+from servioticy.domain.borders import channel
 from servioticy.domain.emissions import Emission, placed
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate, StreamRef
@@ -23,9 +23,6 @@ from servioticy.ports.partition_store import (
     StoredVerdict,
     TreeKey,
 )
-
-HELD_CHANNEL = 2**30
-"""Behind the number of a partition: more than there are of them."""
 
 MAX_CROSSING_BYTES = 900_000
 """Of what crosses a border in one record, where it is more than one update."""
@@ -73,10 +70,13 @@ def emissions(new: Iterable[NewRow]) -> list[Emission]:
     ]
 
 
-def crossings(new: Iterable[NewRow], partition: int) -> list[Crossing]:
+def crossings(
+    new: Iterable[NewRow], partition: int, held: Container[TreeKey] = ()
+) -> list[Crossing]:
     """What others read of new updates: of each tree a record for all partitions in which they do.
 
-    One that is too large for a record is cut between its updates.
+    One that is too large for a record is cut between its updates. Of these trees those that were
+    `held` cross by a channel of their own.
     """
     trees: dict[TreeKey, list[NewRow]] = {}
     for row in new:
@@ -85,20 +85,12 @@ def crossings(new: Iterable[NewRow], partition: int) -> list[Crossing]:
     found = []
     for (offset, tree), rows_ in trees.items():
         for number, some in enumerate(_parts(rows_)):
-            source = Source(channel(partition, tree), offset, number)
+            channels = channel(partition, was_held=TreeKey(offset, tree) in held)
+            source = Source(channels, offset, number)
             record = BorderRecord(source, some[0][0].tenant, tuple(map(_crossing, some)))
             where = sorted({each for stream, *_ in some for each in stream.read_in})
             found.append(Crossing(offset, tree, number, tuple(where), write(record)))
     return found
-
-
-def channel(partition: int, tree: int) -> int:
-    """Return what tells the order in which updates cross, with their offsets: a partition.
-
-    What had been held is computed later than its place, and what its tenant has made meanwhile
-    has crossed before it: so that is an order of its own.
-    """
-    return partition + HELD_CHANNEL if tree >= HELD else partition
 
 
 def _parts(some: Sequence[NewRow]) -> Iterator[list[NewRow]]:

@@ -49,6 +49,8 @@ class Partition:
         """From each partition, the offset before which all that it forwarded has come."""
         self.waiting = Counter(store.waiting(number))
         """How many records of each tenant have been put off."""
+        self.awaiting = store.awaiting(number)
+        """Whose updates from outside are held here, and how many records of each are."""
         self._beginning = Beginning(store.begins_put_off(number))
         self.emitted_late: list[TreeKey] = []
         """Records that had been put off, and of which all is emitted and acknowledged."""
@@ -152,13 +154,17 @@ class Partition:
         self._beginning.add(record)
 
     def count_waiting(self) -> None:
-        """Ask how many records wait: some that were held may wait now."""
+        """Ask how many records wait, and whose are held: some that were may wait now."""
+        self.awaiting = self.store.awaiting(self.number)
         self.waiting = Counter(self.store.waiting(self.number))
         self._beginning.keep(self.waiting)
 
     def note_waiting(self, work: Work) -> None:
         """Note that this work is stored: so many more, or fewer, records wait."""
         self.waiting.update(each.tenant for each in work.put_off if not each.held)
+        for each in work.put_off:
+            if each.held and each.tenant in self.awaiting:
+                self.awaiting[each.tenant] += 1
         if work.late:
             self.waiting.subtract(each.tenant for each in work.late)
             self.waiting = +self.waiting

@@ -30,6 +30,24 @@ BORDER = 2**40
 """More than any number of a wake; with a sequence behind it JavaScript still has it exactly."""
 
 
+HELD_CHANNEL = 2**30
+"""Behind the number of a partition: more than there are of them."""
+
+
+def channel(partition: int, *, was_held: bool) -> int:
+    """Return what tells, with their offsets, the order in which updates cross: a partition.
+
+    What had been held is computed later than its place, and what its tenant has made meanwhile
+    has crossed before it: so that is an order of its own.
+    """
+    return partition + HELD_CHANNEL if was_held else partition
+
+
+def partition_of(channel: int) -> int:
+    """Return the partition that it is a channel of."""
+    return channel % HELD_CHANNEL
+
+
 def entered(path: Path, reader: int) -> Path:
     """Return the place in a reader's tree of what has this path through its provider's."""
     return (*path, BORDER + reader)

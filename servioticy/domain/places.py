@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
+from servioticy.domain.borders import partition_of
 from servioticy.domain.records import (
     BeginRecord,
     BorderRecord,
@@ -52,8 +53,8 @@ class Shortened:
 
 def renumbered(record: Crossed, numbering: Numbering) -> Crossed:
     """Return the record with other places."""
-    partition, offset, _part = record.source
-    source = record.source._replace(offset=numbering.source(partition, offset))
+    channel, offset, _part = record.source
+    source = record.source._replace(offset=numbering.source(partition_of(channel), offset))
     forwarded = record.forwarded
     if forwarded is not None:
         forwarded = forwarded[0], numbering.forwarded(*forwarded)

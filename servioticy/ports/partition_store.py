@@ -86,8 +86,7 @@ class TreeKey(NamedTuple):
     offset: int
     """of the record in the log"""
     tree: int = 0
-    """the tenant, or what stands for it where something is held (`pipeline/batching/crossed.py`);
-    0: of an update or a control record, of which there is one tree"""
+    """the tenant; 0: of an update or a control record, of which there is one tree"""
 
 
 class PutOff(NamedTuple):
@@ -102,6 +101,8 @@ class PutOff(NamedTuple):
     """as of a TreeKey"""
     held: bool = False
     """it does not wait for its turn, but until its tenant's last End of a move has come"""
+    was_held: bool = False
+    """it has, and waits for its turn since: its tenant's own updates may be ahead of it"""
 
     @property
     def key(self) -> TreeKey:
@@ -130,9 +131,6 @@ class FedReader(NamedTuple):
     tenant: int
     owner_partition: int
     """where it is computed; another one: it has moved, and what comes here is sent on"""
-    awaits: bool
-    """whether what another partition sends on to here has not ended: what comes directly is held
-    until then"""
 
 
 class Channel(NamedTuple):
@@ -311,7 +309,7 @@ class Batch:
     effect: Effect | None = None
     """what a control record brings about; then the batch has no updates"""
     put_off: Sequence[PutOff] = ()
-    """records of this stretch that are computed later"""
+    """records of this stretch that are computed later; or that wait already, and are held now"""
     taken_up: Sequence[TreeKey] = ()
     """records that had been put off; what follows from them is in this batch"""
     emitted_late: Sequence[TreeKey] = ()
@@ -415,6 +413,12 @@ class PartitionStore(Protocol):
 
         Also those that have moved and are still fed here. A stream without readers or marks is
         left out.
+        """
+
+    def awaiting(self, partition: int) -> dict[int, int]:
+        """Which tenants await here what another partition sends on, and how much is held of each.
+
+        What comes to them directly is held until that has ended.
         """
 
     def last_inputs(

@@ -57,7 +57,7 @@ def superseded(updates: Sequence[StoredUpdate]) -> list[StoredUpdate]:
 
 def update_columns(updates: Sequence[StoredUpdate]) -> dict[str, str]:
     """Updates as arrays."""
-    tenants, streams, timestamps, documents, versions, offsets, *_ = columns(updates, 9)
+    tenants, streams, timestamps, documents, versions, offsets, positions, *_ = columns(updates, 9)
     return {
         "tenants": numbers(tenants),
         "streams": numbers(streams),
@@ -65,17 +65,8 @@ def update_columns(updates: Sequence[StoredUpdate]) -> dict[str, str]:
         "documents": texts(documents),
         "versions": numbers(versions),
         "offsets": numbers(offsets),
-        "positions": numbers(map(position, updates)),
+        "positions": numbers(positions),
     }
-
-
-def position(update: StoredUpdate) -> int:
-    """Return its place in its tree; below zero, from -1 down, in another tree of its tenant.
-
-    Of one record a tenant has two trees where something of it was held. That costs no column.
-    """
-    place = update.position
-    return place if update.tree in (0, update.tenant) else -1 - place
 
 
 def copied(updates: Sequence[StoredUpdate], partition: int) -> bytes:
@@ -83,9 +74,7 @@ def copied(updates: Sequence[StoredUpdate], partition: int) -> bytes:
     pieces = [_HEADER]
     add = pieces.append
     for update in updates:
-        tenant, stream, at, document, version, offset, place, _, tree = update
-        if tree:
-            place = position(update)
+        tenant, stream, at, document, version, offset, place, *_ = update
         size = len(document)
         add(
             _ROW(

@@ -209,6 +209,11 @@ def channels(
     }
 
 
+def awaiting(database: Database, partition: int) -> dict[int, int]:
+    """Return who awaits here what another partition sends on, and how much is held of each."""
+    return dict(database.rows(_SQL["awaiting"], {"partition": partition}))
+
+
 def last_inputs(
     database: Database, wanted: Iterable[tuple[str, StreamRef]]
 ) -> dict[tuple[str, StreamRef], LastUpdate]:

@@ -221,6 +221,10 @@ class PostgresPartitionStore:
         """Return who is fed in the partition with these streams of other tenants, and how far."""
         return borders.channels(self._database, partition, streams)
 
+    def awaiting(self, partition: int) -> dict[int, int]:
+        """Which tenants await here what another partition sends on, and how much is held."""
+        return borders.awaiting(self._database, partition)
+
     def last_inputs(
         self, wanted: Iterable[tuple[str, StreamRef]]
     ) -> dict[tuple[str, StreamRef], LastUpdate]:
@@ -340,7 +344,7 @@ class PostgresPartitionStore:
             # progress is.
             self._database.rows(self._sql["wait_for_the_disk"])
         if batch.put_off:
-            offsets, tenants, service_objects, records, trees, held = columns(batch.put_off, 6)
+            offsets, tenants, service_objects, records, trees, held, _ = columns(batch.put_off, 7)
             values = {
                 "partition": batch.partition,
                 "offsets": numbers(offsets),
@@ -424,8 +428,8 @@ class PostgresPartitionStore:
             "most_bytes": most_bytes,
         }
         return [
-            PutOff(offset, tenant, service_object, bytes(record), tree)
-            for offset, service_object, record, tree in self._database.rows(
+            PutOff(offset, tenant, service_object, bytes(record), tree, False, was_held)
+            for offset, service_object, record, tree, was_held in self._database.rows(
                 self._sql["records_put_off"], values
             )
         ]

@@ -20,6 +20,7 @@ from servioticy.ports.partition_store import (
     Delete,
     EndInputs,
     FedReader,
+    PutOff,
     StoredInput,
 )
 
@@ -165,7 +166,7 @@ def test_begin_feeds_and_tells_the_last_update(border: Border) -> None:
     border.begin(3, 7, streams=(A, B))
 
     assert border.store.channels(1, [A, B, OWN]) == {
-        each: Channel({0: (3, 0)}, (FedReader("r", border.reader, 1, False),)) for each in (A, B)
+        each: Channel({0: (3, 0)}, (FedReader("r", border.reader, 1),)) for each in (A, B)
     }
     assert border.store.channels(0, [A]) == {}
     assert border.last() == LastUpdate(7, document(7))
@@ -255,13 +256,30 @@ def test_marks_never_fall(border: Border) -> None:
     assert border.store.channels(1, [A])[A].marks == {0: (9, 0), 1: (1, 0)}
 
 
-def test_nothing_is_marked_of_what_nobody_is_fed_with(border: Border) -> None:
+def test_marks_of_what_nobody_is_fed_with_go_with_the_next_worker(border: Border) -> None:
     border.in_force()
     border.begin(3, 7)
     border.put(1, marks={(0, A): (5, 0), (0, B): (5, 0)})
-    border.put(0, marks={(0, A): (5, 0)})
+    assert border.storage.rows("marks") == 2
+
+    border.store.begin(1)
 
     assert border.storage.rows("marks") == 1
+
+
+def test_marks_stay_while_a_begin_waits(border: Border) -> None:
+    """Whom it will feed has not been fed yet, and what has come is theirs."""
+    border.in_force()
+    late = PutOff(4, border.reader, "r", b'{"kind":"begin"', border.reader)
+    border.put(1, marks={(0, A): (5, 0)}, put_off=[late])
+    border.store.begin(1)
+    border.end(9, partition=1)
+    assert border.storage.rows("marks") == 1
+
+    border.put(1, taken_up=[late.key])
+    border.store.begin(1)
+
+    assert border.storage.rows("marks") == 0
 
 
 @pytest.mark.parametrize("how", ["ended", "named no more", "deleted"])

@@ -173,7 +173,7 @@ def test_what_is_held_waits_for_its_turn_once_all_has_come(border: Border) -> No
 
     assert offsets(border) == [9, 10]
     (first, _) = border.store.put_off(0, border.reader, 9, 999)
-    assert first == held(9, border.reader)._replace(held=False)
+    assert first == held(9, border.reader)._replace(held=False, was_held=True)
     assert border.store.waiting(0) == {border.reader: 2}
     assert border.store.waiting(1) == {}
 
@@ -192,6 +192,22 @@ def test_what_is_held_waits_for_all_that_the_tenant_awaits(border: Border) -> No
     ended = EndInputs(border.reader, ("c",), (A,), (0, 9), arrived=True)
     border.put(0, ended)
     assert offsets(border) == [9]
+
+
+def test_what_waits_may_have_to_be_held(border: Border) -> None:
+    """Where the tenant has begun to await something since it came; it stays as it is otherwise."""
+    moved(border)
+    waits = held(9, border.reader)._replace(held=False)
+    border.put(0, put_off=[waits])
+    assert border.store.awaiting(0) == {border.reader: 0}
+
+    border.put(0, put_off=[waits._replace(held=True, record=b"another")])
+
+    assert offsets(border) == []
+    assert border.store.awaiting(0) == {border.reader: 1}
+    arrived(border)
+    assert border.store.awaiting(0) == {}
+    assert border.store.put_off(0, border.reader, 9, 999) == [waits._replace(was_held=True)]
 
 
 @pytest.mark.parametrize("how", ["deleted", "named no more"])

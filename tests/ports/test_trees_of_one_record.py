@@ -128,36 +128,6 @@ def test_what_a_late_tree_displaced_is_kept_until_it_is_emitted(
     assert storage.rows("superseded") == 1
 
 
-def test_a_tenant_may_have_another_tree_of_a_record(
-    storage: Storage, streams: tuple[int, int]
-) -> None:
-    """Of what is held of it: the two are told apart, whatever they store."""
-    one, two = streams
-    late = PutOff(0, 1, "so1", b"", 1001)
-    rows = [update(one, 0, 1, 5), update(one, 0, 1, 6, 1), update(two, 0, 2, 7)]
-    storage.store.store(Batch(0, 0, 1, 0, rows, put_off=[late]))
-    held = [update(one, 0, 1, at, place)._replace(tree=1001) for place, at in enumerate((9, 8, 8))]
-    new = update(one, 0, 1, 10, 3)._replace(tree=1001, is_new=True)
-    storage.store.store(Batch(0, 1, 1, 1, [*held, new], taken_up=[late.key]))
-
-    assert again(storage, 1, 1) == [9, 8, 8, 10]
-    assert again(storage, 0, 0) == [5, 6, 7, 9, 8, 8, 10]
-    storage.store.store(Batch(0, 1, 2, 2, emitted_late=[late.key]))
-    assert again(storage, 2, 2) == []
-
-
-def test_what_is_late_of_a_tenant_is_not_its_other_tree(
-    storage: Storage, streams: tuple[int, int]
-) -> None:
-    one, _ = streams
-    late = PutOff(0, 1, "so1", b"", 1)
-    held = update(one, 0, 1, 9)._replace(tree=1001)
-    storage.store.store(Batch(0, 0, 1, 0, [held], put_off=[late]))
-    storage.store.store(Batch(0, 1, 1, 1, [update(one, 0, 1, 5)], taken_up=[late.key]))
-
-    assert again(storage, 1, 1) == [5]
-
-
 # What crosses borders.
 
 

@@ -120,11 +120,14 @@ class Border:
         return self.store.last_inputs([(reader, stream)]).get((reader, stream))
 
     def fed(self, partition: int = 1, stream: StreamRef = A) -> list[tuple[str, int, bool]]:
-        """Who is fed in a partition with a stream: where each is computed, and if it awaits."""
+        """Who is fed in a partition with a stream: where each is computed, and if its
+        tenant awaits something here."""
         channel = self.store.channels(partition, [stream]).get(stream)
-        return (
-            [(e.reader, e.owner_partition, e.awaits) for e in channel.readers] if channel else []
-        )
+        awaits = self.store.awaiting(partition)
+        return [
+            (each.reader, each.owner_partition, each.tenant in awaits)
+            for each in (channel.readers if channel else ())
+        ]
 
     def is_open(self, stream: StreamRef = A) -> bool:
         """Whether `r` may read a stream."""

@@ -207,20 +207,19 @@ class LogOracle(ChangingOracle):
         for each in readers:
             by_tenant[self.declared[each[0]].tenant].append(each)
         for tenant, theirs in sorted(by_tenant.items()):
-            held = [] if record.forwarded else self._held_of(tenant, partition, theirs)
-            direct = [each for each in theirs if each not in held]
-            if direct:
-                self._enter(record, direct, partition, offset)
-            if held:
-                self.held[tenant, partition].append(Held(record, offset, held))
+            if record.forwarded or not self._awaits(tenant, partition):
+                self._enter(record, theirs, partition, offset)
+            else:
+                self.held[tenant, partition].append(Held(record, offset, theirs))
                 self.was_held = True
 
-    def _held_of(
-        self, tenant: int, partition: int, readers: Sequence[tuple[str, Ref]]
-    ) -> Sequence[tuple[str, Ref]]:
-        """Who waits for what is still sent on, or has something that waits for that."""
-        waits = {each for held in self.held[tenant, partition] for each in held.readers}
-        return [each for each in readers if self.inputs[each].awaited or each in waits]
+    def _awaits(self, tenant: int, partition: int) -> bool:
+        """Whether something is still sent on to here that the tenant reads."""
+        return any(
+            each.awaited
+            for (id_, _), each in self.inputs.items()
+            if self.declared[id_].tenant == tenant and self.owner[id_] == partition
+        )
 
     def _enter(
         self,
@@ -332,11 +331,7 @@ class LogOracle(ChangingOracle):
 
     def _free_held(self, tenant: int, partition: int) -> None:
         """Take what the tenant has held, if it awaits nothing here any more."""
-        if any(
-            each.awaited
-            for (id_, _), each in self.inputs.items()
-            if self.declared[id_].tenant == tenant and self.owner[id_] == partition
-        ):
+        if self._awaits(tenant, partition):
             return
         held, self.held[tenant, partition] = self.held[tenant, partition], []
         for each in held:

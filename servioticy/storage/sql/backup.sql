@@ -47,7 +47,7 @@ SELECT log_partition, log_offset - next_offset - (next_tree > 0)::integer AS log
 -- copy_put_off --
 -- What records name is renumbered by a restore.
 SELECT log_partition, log_offset - next_offset - (next_tree > 0)::integer AS log_offset, tenant_id,
-       service_object, record, taken_up, tree, held
+       service_object, record, taken_up, tree, held, was_held
   FROM put_off
   JOIN progress USING (log_partition)
 
@@ -66,7 +66,7 @@ SELECT log_partition, 0 AS next_offset,
 SELECT marks.log_partition, source, stream, from_partition, tenant_id,
        log_offset - coalesce(next_offset + (next_tree > 0)::integer, 0) AS log_offset, part
   FROM marks
-  LEFT JOIN progress ON progress.log_partition = from_partition
+  LEFT JOIN progress ON progress.log_partition = mod(from_partition, 1073741824)
 
 -- copy_inputs_from_outside --
 -- Each place counts from progress of the partition that it is of.

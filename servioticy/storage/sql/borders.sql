@@ -61,7 +61,7 @@ DELETE FROM outside_readers
  WHERE source = %(service_object)s;
 
 -- forget_marks --
--- Where nobody is fed with these streams here any more.
+-- Where nobody is fed with these streams here any more, nor may be by what has been put off.
 DELETE FROM marks
  USING unnest(%(sources)s::text[], %(streams)s::text[]) AS gone (source, stream)
  WHERE log_partition = %(partition)s
@@ -71,7 +71,8 @@ DELETE FROM marks
        SELECT FROM inputs_from_outside AS fed
         WHERE fed.source = marks.source
           AND fed.stream = marks.stream
-          AND marks.log_partition IN (fed.fed_in, fed.left_in));
+          AND marks.log_partition IN (fed.fed_in, fed.left_in))
+   AND NOT begins_wait(%(partition)s);
 
 -- forget_unread_marks --
 -- The same of all streams: whoever was fed here may have gone while it was computed elsewhere.
@@ -81,12 +82,26 @@ DELETE FROM marks
        SELECT FROM inputs_from_outside AS fed
         WHERE fed.source = marks.source
           AND fed.stream = marks.stream
-          AND marks.log_partition IN (fed.fed_in, fed.left_in));
+          AND marks.log_partition IN (fed.fed_in, fed.left_in))
+   AND NOT begins_wait(%(partition)s);
+
+-- awaiting --
+-- Who awaits here what another partition sends on, and how much is held.
+SELECT tenant_id,
+       (SELECT count(*)
+          FROM put_off
+         WHERE put_off.log_partition = %(partition)s
+           AND put_off.tenant_id = awaiting.tenant_id
+           AND held)
+  FROM (SELECT DISTINCT tenant_id
+          FROM inputs_from_outside
+         WHERE fed_in = %(partition)s
+           AND awaits_at IS NOT NULL) AS awaiting;
 
 -- free_held --
 -- What the tenants of these readers have held waits for its turn, where they await nothing here.
 UPDATE put_off
-   SET held = false
+   SET held = false, was_held = true
  WHERE log_partition = %(partition)s
    AND tenant_id = %(tenant)s
    AND held
@@ -287,7 +302,7 @@ UPDATE inputs_from_outside
    AND kept;
 
 -- store_marks --
--- They never fall; none of what nobody is fed with.
+-- They never fall.
 INSERT INTO marks (source, stream, log_partition, from_partition, tenant_id, log_offset, part)
 SELECT m.source, m.stream, %(partition)s, m.from_partition, service_objects.tenant_id,
        m.log_offset, m.part
@@ -295,10 +310,6 @@ SELECT m.source, m.stream, %(partition)s, m.from_partition, service_objects.tena
               %(offsets)s::bigint[], %(parts)s::integer[])
        AS m (source, stream, from_partition, log_offset, part)
   JOIN service_objects ON service_objects.id = m.source
- WHERE EXISTS (SELECT FROM inputs_from_outside AS fed
-                WHERE fed.source = m.source
-                  AND fed.stream = m.stream
-                  AND %(partition)s IN (fed.fed_in, fed.left_in))
     ON CONFLICT (log_partition, source, stream, from_partition) DO UPDATE
    SET log_offset = excluded.log_offset, part = excluded.part
  WHERE (marks.log_offset, marks.part) < (excluded.log_offset, excluded.part);
@@ -361,8 +372,7 @@ SELECT marks.source, marks.stream, from_partition, log_offset, part
 
 -- fed --
 -- Who is fed here with these streams.
-SELECT fed.source, fed.stream, reader, fed.tenant_id, owner_partition,
-       (fed_in = %(partition)s AND awaits_at IS NOT NULL) IS TRUE AS awaits
+SELECT fed.source, fed.stream, reader, fed.tenant_id, owner_partition
   FROM unnest(%(sources)s::text[], %(streams)s::text[]) AS asked (source, stream)
   JOIN inputs_from_outside AS fed ON fed.source = asked.source
    AND fed.stream = asked.stream

@@ -65,9 +65,7 @@ UPDATE updates
    AND updates.log_partition = put_off.log_partition
    AND updates.log_offset = put_off.log_offset
    AND taken_up
-   AND (put_off.tree = 0
-        OR put_off.tenant_id = updates.tenant_id
-           AND (put_off.tree = put_off.tenant_id) = (updates.log_position >= 0));
+   AND (put_off.tree = 0 OR put_off.tenant_id = updates.tenant_id);
 
 -- renumber_put_off --
 -- In two steps: those of an earlier loss are in the way.
@@ -86,10 +84,11 @@ UPDATE crossings
  WHERE log_partition = %(partition)s;
 
 -- renumber_marks --
--- What comes from there from now on has places of the shorter log, and none of them is older.
+-- What comes from there from now on has places of the shorter log, and none of them is older. Its
+-- channel of what was held (servioticy/domain/borders.py) has a number of its own.
 UPDATE marks
    SET log_offset = log_offset - %(beyond)s
- WHERE from_partition = %(partition)s;
+ WHERE mod(from_partition, 1073741824) = %(partition)s;
 
 -- renumber_places --
 UPDATE inputs_from_outside

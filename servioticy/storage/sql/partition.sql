@@ -249,8 +249,7 @@ SELECT %(partition)s, f.from_partition, f.next_offset
 -- not_acknowledged --
 -- What was stored but perhaps not emitted, in the order it was made; with it what a later
 -- update of the same stream and timestamp has displaced. Where a record grows trees for several
--- tenants, all that a tree makes is its tenant's; what another tree of the tenant makes has
--- positions below zero.
+-- tenants, all that a tree makes is its tenant's.
 SELECT service_object, name, made.tenant_id, made.version, "timestamp",
        document::text
   FROM (SELECT stream_id, tenant_id, version, "timestamp", document,
@@ -269,19 +268,21 @@ SELECT service_object, name, made.tenant_id, made.version, "timestamp",
                         WHERE p.log_partition = %(partition)s
                           AND p.log_offset = made.log_offset
                           AND p.taken_up
-                          AND (p.tree = 0
-                               OR p.tenant_id = made.tenant_id
-                                  AND (p.tree = p.tenant_id) = (made.log_position >= 0))))
- ORDER BY log_offset, log_position < 0, made.tenant_id, abs(log_position);
+                          AND (p.tree = 0 OR p.tenant_id = made.tenant_id)))
+ ORDER BY log_offset, made.tenant_id, log_position;
 
 -- put_off --
--- Records that their partition computes later than at their place in the log.
+-- Records that their partition computes later than at their place in the log; and those that have
+-- waited, and are to be held now.
 INSERT INTO put_off (log_partition, log_offset, tree, tenant_id, service_object, record, held)
 SELECT %(partition)s, p.log_offset, p.tree, p.tenant_id, p.service_object, p.record, p.held
   FROM unnest(%(offsets)s::bigint[], %(trees)s::bigint[], %(tenants)s::bigint[],
               %(service_objects)s::text[], %(records)s::bytea[], %(held)s::boolean[])
        AS p (log_offset, tree, tenant_id, service_object, record, held)
-    ON CONFLICT DO NOTHING;
+    ON CONFLICT (log_partition, log_offset, tree) DO UPDATE
+   SET held = true
+ WHERE excluded.held
+   AND NOT put_off.taken_up;
 
 -- take_up --
 -- They are computed; they stay until all that came of them is emitted.
@@ -315,16 +316,16 @@ SELECT record
  WHERE log_partition = %(partition)s
    AND NOT taken_up
    AND NOT held
-   AND substring(record FROM 1 FOR 15) = '{"kind":"begin"'::bytea
+   AND substr(record, 1, 15) = '{"kind":"begin"'
  ORDER BY log_offset;
 
 -- records_put_off --
 -- The oldest of a tenant, up to a number and a size; the first whatever its size.
-SELECT log_offset, service_object, record, tree
-  FROM (SELECT log_offset, service_object, record, tree,
+SELECT log_offset, service_object, record, tree, was_held
+  FROM (SELECT log_offset, service_object, record, tree, was_held,
                sum(octet_length(record)) OVER (ORDER BY log_offset, tree) - octet_length(record)
                AS before
-          FROM (SELECT log_offset, service_object, record, tree
+          FROM (SELECT log_offset, service_object, record, tree, was_held
                   FROM put_off
                  WHERE log_partition = %(partition)s
                    AND tenant_id = %(tenant)s

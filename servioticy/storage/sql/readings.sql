@@ -32,4 +32,17 @@ SELECT 1
         OR known.is_open
            AND (known.fed_in IS DISTINCT FROM moving.route_partition
                 OR known.awaits_at IS NOT NULL))
+ UNION ALL
+-- Or whether anything of the tenant still comes to the partition that these leave: until all of it
+-- has, what others send them there may be held.
+SELECT 1
+  FROM service_objects AS moving
+  JOIN service_objects AS beside ON beside.tenant_id = moving.tenant_id
+   AND beside.route_partition = moving.route_partition
+  JOIN inputs_from_outside AS known ON known.reader = beside.id
+   AND known.tenant_id = beside.tenant_id
+   AND known.is_open
+   AND (known.fed_in <> beside.route_partition OR known.awaits_at IS NOT NULL)
+ WHERE moving.id = ANY(%(ids)s::text[])
+   AND moving.tenant_id = %(tenant)s
  LIMIT 1;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from memory.state import GONE, InputRow, State, now
@@ -126,8 +127,7 @@ def store(state: State, batch: Batch) -> None:
         if row is not None and row.kept:
             row.last = LastUpdate(each.timestamp, each.document)
     for (origin, ref), mark in batch.marks.items():
-        if any(_fed(row, batch.partition) for row in _of(state, ref)):
-            _mark(state, (batch.partition, origin, ref), mark)
+        _mark(state, (batch.partition, origin, ref), mark)
     for reader in batch.outside:
         known = state.outside_readers.get((reader.reader, reader.source))
         if known is not None:
@@ -160,17 +160,31 @@ def channels(
             if source == ref and _fed(row, partition)
         ]
         readers = tuple(
-            FedReader(
-                each.id,
-                each.tenant,
-                each.owner_partition,
-                row.fed_in == partition and row.awaits is not None,
-            )
-            for each, row in sorted(fed, key=lambda pair: pair[0].sequence)
+            FedReader(each.id, each.tenant, each.owner_partition)
+            for each, _ in sorted(fed, key=lambda pair: pair[0].sequence)
         )
         if marks or readers:
             found[ref] = Channel(marks, readers)
     return found
+
+
+def awaiting(state: State, partition: int) -> dict[int, int]:
+    """Return who awaits here what is sent on, and how much is held of each."""
+    tenants = {r.tenant for r in state.inputs_from_outside.values() if _awaits(r, partition)}
+    held = Counter(
+        each.tenant for key, each in state.put_off.items() if key[0] == partition and each.held
+    )
+    return {each: held[each] for each in tenants}
+
+
+def _begins(state: State, partition: int) -> bool:
+    """Whether a begin has been put off here."""
+    return any(
+        key[0] == partition
+        and key not in state.taken_up
+        and each.record.startswith(b'{"kind":"begin"')
+        for key, each in state.put_off.items()
+    )
 
 
 def _rows(
@@ -235,8 +249,8 @@ def _forget(state: State, keys: Iterable[tuple[str, StreamRef]], partition: int)
 
 
 def _forget_marks(state: State, ref: StreamRef, partition: int) -> None:
-    """They go where nobody is fed here with the stream any more."""
-    if not any(_fed(row, partition) for row in _of(state, ref)):
+    """They go where nobody is fed here with the stream any more, nor may be by what waits."""
+    if not any(_fed(row, partition) for row in _of(state, ref)) and not _begins(state, partition):
         for key in [key for key in state.marks if (key[0], key[2]) == (partition, ref)]:
             del state.marks[key]
 
@@ -250,7 +264,7 @@ def _free_held(state: State, tenant: int, partition: int) -> None:
         return
     for key, each in state.put_off.items():
         if key[0] == partition and each.tenant == tenant and each.held:
-            state.put_off[key] = each._replace(held=False)
+            state.put_off[key] = each._replace(held=False, was_held=True)
 
 
 def _may_be_read(state: State, ref: StreamRef, tenant: int) -> bool:

@@ -203,6 +203,12 @@ class MemoryPartitionStore:
         with self._state.lock:
             return borders.channels(self._state, partition, streams)
 
+    def awaiting(self, partition: int) -> dict[int, int]:
+        """Which tenants await here what another partition sends on, and how much is held."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return borders.awaiting(self._state, partition)
+
     def last_inputs(
         self, wanted: Iterable[tuple[str, StreamRef]]
     ) -> dict[tuple[str, StreamRef], LastUpdate]:
@@ -279,7 +285,10 @@ class MemoryPartitionStore:
         """Records that are computed later, and those that have been."""
         state, partition = self._state, batch.partition
         for each in batch.put_off:
-            state.put_off.setdefault((partition, each.key), each)
+            key = partition, each.key
+            known = state.put_off.setdefault(key, each)
+            if each.held and key not in state.taken_up:
+                state.put_off[key] = known._replace(held=True)
         for taken in batch.taken_up:
             if (partition, taken) in state.put_off:
                 state.taken_up.add((partition, taken))

@@ -10,6 +10,8 @@ from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import Reading
 
+STILL_MOVING = "what this joins is still moving; try again later"
+
 
 def outside(state: State, reader: str) -> set[StreamRef]:
     """Return the streams of other tenants, not deleted, that its groups read for the API."""
@@ -47,10 +49,19 @@ def told(
 
 
 def check_arrived(state: State, row: ServiceObjectRow) -> None:
-    """Raises Unavailable where it has not come to where it moved last, with all that it reads."""
+    """Raises Unavailable where it has not come to where it moved last, with all that it reads.
+
+    Or others of its tenant have not come to where it is: what is for it there may be held.
+    """
     for ref in outside(state, row.id):
         known = state.inputs_from_outside.get((row.id, ref))
         if known is None or (
             known.is_open and (known.fed_in != row.route_partition or known.awaits)
         ):
-            raise Unavailable("what this joins is still moving; try again later")
+            raise Unavailable(STILL_MOVING)
+    for (reader, _ref), known in state.inputs_from_outside.items():
+        beside = state.service_objects[reader]
+        comes = known.fed_in not in (None, beside.route_partition) or known.awaits
+        same = (beside.tenant, beside.route_partition) == (row.tenant, row.route_partition)
+        if same and known.is_open and comes:
+            raise Unavailable(STILL_MOVING)

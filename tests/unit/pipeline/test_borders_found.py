@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from changing_oracle import Shown
 from changing_world import World, assert_lawful
 from oracle import Composite, Ref
@@ -86,7 +85,6 @@ def test_what_comes_behind_a_definition_that_is_put_off_is_not_lost() -> None:
     assert [at for ref, at, _ in oracle.order if ref == ("r", "c0")] == [1]
 
 
-@pytest.mark.xfail(strict=True, reason="a mark is stored only where somebody is fed already")
 def test_what_comes_again_behind_a_begin_that_is_put_off_is_taken_once() -> None:
     """It has been taken in though nobody was fed yet."""
     world, whims = putting_off()
@@ -105,7 +103,6 @@ def test_what_comes_again_behind_a_begin_that_is_put_off_is_taken_once() -> None
     assert_lawful(world)
 
 
-@pytest.mark.xfail(strict=True, reason="whom it feeds is asked when it comes")
 def test_what_comes_behind_a_version_that_begins_anew_is_not_taken_before_its_begin() -> None:
     """The record is for the version before; the begin of the new one has it already."""
     world, whims = putting_off()
@@ -123,7 +120,6 @@ def test_what_comes_behind_a_version_that_begins_anew_is_not_taken_before_its_be
     assert_lawful(world)
 
 
-@pytest.mark.xfail(strict=True, reason="what waits is not held at its turn")
 def test_what_comes_behind_a_begin_of_a_move_that_is_put_off_is_held() -> None:
     """It waits for what is sent on, not only for its turn."""
     world, whims = putting_off(3)
@@ -146,7 +142,6 @@ def test_what_comes_behind_a_begin_of_a_move_that_is_put_off_is_held() -> None:
     assert [at for ref, at, _ in oracle.order if ref == ("r", "c0")] == [1, 2]
 
 
-@pytest.mark.xfail(strict=True, reason="held is freed by tenant, and awaited by stream")
 def test_what_comes_behind_what_is_held_is_not_taken_before_it() -> None:
     """All of `a`'s that was sent on has come, but not all of `b`'s: what is held goes on waiting,
     and so does what comes of `a`'s now."""

@@ -28,7 +28,7 @@ class Store:
 
 
 def fed(count: int) -> tuple[FedReader, ...]:
-    return tuple(FedReader(f"r{n}", 7, 1, awaits=False) for n in range(count))
+    return tuple(FedReader(f"r{n}", 7, 1) for n in range(count))
 
 
 @pytest.fixture

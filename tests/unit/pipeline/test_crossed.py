@@ -10,7 +10,7 @@ from memory.state import InputRow
 from oracle import Composite, Object
 from serial_order import define
 
-from pipeline.batching.crossed import HELD, Crossed
+from pipeline.batching.crossed import Crossed
 from pipeline.state import components
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Marked, Root, Row
@@ -248,22 +248,39 @@ def test_what_was_sent_on_is_for_those_it_names(world: World) -> None:
 
 
 def test_what_comes_before_the_end_of_a_move_is_held(world: World) -> None:
-    """For who has moved; nobody else waits for it, not of its tenant either."""
+    """For all of its tenant, so that what it gets of others keeps one order; for nobody else."""
     world.row("b").awaits = (0, 2)
+    world.begin()
 
-    tree, other, held = world.admit(a_record())
+    held, other = world.admit(a_record())
 
     assert isinstance(held, PutOff)
     assert held.held
-    assert (held.key, held.tenant) == (TreeKey(5, HELD + world.first), world.first)
-    assert isinstance(tree, LoggedUpdate)
-    assert (tree.tenant, tree.readers) == (world.first, {"a": [0]})
+    assert (held.key, held.tenant) == (TreeKey(5, world.first), world.first)
     assert isinstance(other, LoggedUpdate)
+    again = late(world, held)
+    assert again == held, "it is looked at too early"
 
-    later = late(world, held._replace(held=False))
+    world.row("b").awaits = None
+    world.partition.count_waiting()
+    later = late(world, held)
 
     assert isinstance(later, LoggedUpdate)
-    assert (later.key, later.tenant, later.readers) == (held.key, world.first, {"b": [0]})
+    assert (later.key, later.tenant) == (held.key, world.first)
+    assert later.readers == {"a": [0], "b": [0]}
+
+
+def test_later_it_is_for_those_who_are_fed_then(world: World) -> None:
+    """What its tenant had waiting may have changed what they read."""
+    first, _second = world.admit(a_record())
+    assert isinstance(first, LoggedUpdate)
+    del world.state.inputs_from_outside["b", D]
+    world.partition.channels.forget_all()
+
+    again = late(world, first.as_put_off())
+
+    assert isinstance(again, LoggedUpdate)
+    assert again.readers == {"a": [0]}
 
 
 def test_it_waits_while_a_reader_s_component_is_loaded(

@@ -7,6 +7,7 @@ COMMENT ON COLUMN progress.next_tree IS
 
 ALTER TABLE put_off ADD COLUMN tree bigint NOT NULL DEFAULT 0;
 ALTER TABLE put_off ADD COLUMN held boolean NOT NULL DEFAULT false;
+ALTER TABLE put_off ADD COLUMN was_held boolean NOT NULL DEFAULT false;
 ALTER TABLE put_off DROP CONSTRAINT put_off_pkey;
 ALTER TABLE put_off ADD PRIMARY KEY (log_partition, log_offset, tree);
 COMMENT ON COLUMN put_off.record IS
@@ -15,18 +16,30 @@ COMMENT ON COLUMN put_off.tree IS
     'for which tenant, where the record grows a tree for each; 0: it grows one';
 COMMENT ON COLUMN put_off.held IS
     'it waits until all has come that another partition sends on to the tenant, not for its turn';
+COMMENT ON COLUMN put_off.was_held IS
+    'it has, and waits for its turn since: it is ahead of what came later, but not of its place';
 DROP INDEX put_off_waiting;
 CREATE INDEX put_off_waiting ON put_off (log_partition, tenant_id, log_offset, tree)
  WHERE NOT taken_up AND NOT held;
 CREATE INDEX put_off_held ON put_off (log_partition, tenant_id) WHERE held;
+-- By how they are written: `kind` comes first.
+CREATE INDEX put_off_begins ON put_off (log_partition, log_offset)
+ WHERE NOT taken_up AND NOT held AND substr(record, 1, 15) = '{"kind":"begin"';
+CREATE FUNCTION begins_wait(partition integer) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT
+                     FROM put_off
+                    WHERE log_partition = partition
+                      AND NOT taken_up
+                      AND NOT held
+                      AND substr(record, 1, 15) = '{"kind":"begin"');
+$$;
+COMMENT ON FUNCTION begins_wait IS
+    'whether streams of other tenants will feed somebody in the partition whom they do not feed yet';
 
 ALTER TABLE superseded ADD COLUMN tree bigint NOT NULL DEFAULT 0;
 ALTER TABLE superseded DROP CONSTRAINT superseded_pkey;
 ALTER TABLE superseded ADD PRIMARY KEY (log_partition, log_offset, tree, log_position);
-
-COMMENT ON COLUMN stored_updates.log_position IS
-    'its place in that tree, breadth first; 0 is the source update; below zero, from -1 down, where '
-    'it is another tree of the tenant''s that the record has grown';
 
 -- What a Service Object reads of other tenants, as it is known where that is computed. A place is a
 -- partition of the provider's and an offset there.
