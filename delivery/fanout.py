@@ -113,6 +113,8 @@ class FanOut:
         self._lanes: Lanes[LiveUpdate, Subscriber] = Lanes()
         self._begun: deque[_Begun] = deque()
         """What has been begun to offer, and is not offered to all yet, or follows such."""
+        self.log = ""
+        """What the ids of events name the topic by."""
         self.records_read = 0
         """Records that were published so far."""
         self.updates_offered = 0

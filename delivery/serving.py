@@ -13,6 +13,7 @@ from pathlib import Path
 from delivery.admission.capacity import capacity, raise_descriptors
 from delivery.admission.resting import Resting
 from delivery.fanout import Note
+from delivery.feeds.event_ids import log_digest
 from delivery.feeds.feeds import Feeds
 from delivery.hub import Hub
 from servioticy import bootstrap, logs, settings
@@ -77,6 +78,7 @@ async def read(chosen: Settings, hub: Hub, feeds: Feeds, stop: asyncio.Event, re
                 raise
             await asyncio.sleep(CHECK_SECONDS)
     hub.fanout.begin_at(reader.begins)
+    hub.fanout.log = log_digest(reader.topic_id)
     feeds.start()
     hub.let_in()
     log.info(ready)

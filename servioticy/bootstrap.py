@@ -268,7 +268,10 @@ def emitter(settings: Settings, partition: int) -> Emitter:
 
 def emitted_reader(settings: Settings) -> EmittedReader:
     """Return what the pipeline emits from now on."""
-    return EmittedReader(kafka(settings), topics(settings))
+    name = topics(settings).emitted
+    return EmittedReader(
+        kafka(settings), topics(settings), lambda: topic_id(kafka(settings), name)
+    )
 
 
 def emitted_pages(settings: Settings) -> KafkaEmittedPages:

@@ -91,6 +91,11 @@ class Feed:
         return self.subscription.tenant
 
     @property
+    def log(self) -> str:
+        """Return what the ids of its events name the topic by."""
+        return self._fanout.log
+
+    @property
     def has_room(self) -> bool:
         """Whether it is worth reading on for it: its receiver will take what is read."""
         goes_on = self.ending is None and not self._fanout.resting.has(self.tenant)

@@ -88,6 +88,7 @@ async def lend(
 ) -> tuple[LentFeed, EventId | None]:
     """Begin to feed a client from after its last event, a timestamp, or now.
 
+    An event of another topic, as before the platform was restored, stands for its timestamp.
     Also returns where it stands, so that one that is cut off before its first event can go on;
     None where that is not known. Raises Unavailable.
     """
@@ -95,7 +96,8 @@ async def lend(
     if last is None and admission.after is None:
         at = _now(feeds, admission.partition)
         timestamp = await newest(admission)
-        begins = last = EventId(at, None, OLDEST if timestamp is None else timestamp)
+        timestamp = OLDEST if timestamp is None else timestamp
+        begins = last = EventId(at, None, timestamp, feeds.fanout.log)
     cursor = await _cursor(feeds, admission, last)
     subscription = DurableSubscription(
         f"lent-{next(_numbers)}",
@@ -136,9 +138,10 @@ def _now(feeds: Feeds, partition: int) -> Position:
 
 async def _cursor(feeds: Feeds, admission: Admission, last: EventId | None) -> StoredCursor:
     after = admission.after if last is None else last.timestamp
-    if last is not None and last.position == _now(feeds, admission.partition):
+    is_here = last is not None and last.is_of(feeds.fanout.log)
+    if is_here and last is not None and last.position == _now(feeds, admission.partition):
         return StoredCursor(feeds.fanout.begun.next_offsets())
-    if last is not None and last.position is not None:
+    if is_here and last is not None and last.position is not None:
         begins = await asyncio.to_thread(feeds.pages.begins_at, last.position.partition)
         if _reaches(feeds, admission, last.position, begins):
             number, offset = last.position

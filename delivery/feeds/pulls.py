@@ -25,6 +25,10 @@ class UnknownEvent(Exception):
     """This is no place that the subscription has come to."""
 
 
+class OtherLog(UnknownEvent):
+    """This is a place in a topic that is gone: the platform was restored meanwhile."""
+
+
 class Pull:
     """One subscription, and how much of it its client has got."""
 
@@ -75,14 +79,19 @@ class Pull:
         self._note_drops()
         # Of what is sent nothing but its place is needed.
         place = LastUpdate(delivery.update.timestamp, b"")
-        self._window[event_id(delivery)] = Delivery(delivery.stream, place, delivery.position)
+        self._window[event_id(delivery, self.feed.log)] = Delivery(
+            delivery.stream, place, delivery.position
+        )
         return delivery
 
     def acknowledge(self, last: EventId) -> None:
-        """Move the cursor behind this event. Raises UnknownEvent where it is none of the feed's.
+        """Move the cursor behind this event. Raises UnknownEvent where it is none of the feed's,
+        OtherLog where nobody can say any more what it was.
 
         An event that was acknowledged before is none to complain about.
         """
+        if not last.is_of(self.feed.log):
+            raise OtherLog
         self._note_drops()
         if last in self._window:
             # One by one only what is acknowledged: each is, once.

@@ -41,7 +41,7 @@ class EventStream:
         feed: Feed,
         take: Callable[[], Awaitable[Delivery]],
         done: Callable[[Delivery], None],
-        render: Callable[[Delivery], bytes],
+        render: Callable[[Delivery, str], bytes],
         turns: Turns,
     ) -> None:
         self.passed: Callable[[], Position] | None = None
@@ -88,8 +88,8 @@ class EventStream:
             await self._call.drain()
 
     def _send(self, delivery: Delivery) -> None:
-        self._last = event_id(delivery)
-        self._write(self._render(delivery))
+        self._last = event_id(delivery, self._feed.log)
+        self._write(self._render(delivery, self._feed.log))
         self._done(delivery)
 
     def check(self, now: float) -> None:
@@ -109,10 +109,10 @@ class EventStream:
         if self.passed is None or last is None or self._feed.waiting or not self._feed.is_live:
             return b":\n\n"
         position = self.passed()
-        here = last.position
+        here = last.position if last.is_of(self._feed.log) else None
         if here is not None and here.partition == position.partition and here > position:
             return b":\n\n"
-        self._last = EventId(position, None, last.timestamp)
+        self._last = EventId(position, None, last.timestamp, self._feed.log)
         return f"id: {self._last}\n\n".encode()
 
     def _end(self, ending: Ending) -> None:
@@ -126,24 +126,27 @@ class EventStream:
         self._call.write(data)
 
 
-def stream_event(delivery: Delivery) -> bytes:
+def stream_event(delivery: Delivery, log: str) -> bytes:
     """Return an update as an event: its data is the update as it was emitted."""
     # In JSON a line ends only between two of its parts, where a space is as good.
     document = delivery.update.document.replace(b"\r", b" ").replace(b"\n", b" ")
-    return b"id: %s\ndata: %s\n\n" % (str(event_id(delivery)).encode(), document)
+    return b"id: %s\ndata: %s\n\n" % (str(event_id(delivery, log)).encode(), document)
 
 
-def own_event(delivery: Delivery) -> bytes:
+def own_event(delivery: Delivery, log: str) -> bytes:
     """Return an update as an event that also says of which stream it is."""
-    return b"id: %s\ndata: %s\n\n" % (str(event_id(delivery)).encode(), described(delivery))
+    return b"id: %s\ndata: %s\n\n" % (
+        str(event_id(delivery, log)).encode(),
+        described(delivery, log),
+    )
 
 
-def described(delivery: Delivery) -> bytes:
+def described(delivery: Delivery, log: str) -> bytes:
     """Return an update with its id and its stream, as one line of JSON."""
     document = delivery.update.document.replace(b"\r", b" ").replace(b"\n", b" ")
     return orjson.dumps(
         {
-            "id": str(event_id(delivery)),
+            "id": str(event_id(delivery, log)),
             "serviceObject": delivery.stream.service_object,
             "stream": delivery.stream.stream,
             "update": orjson.Fragment(document),

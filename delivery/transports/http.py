@@ -175,8 +175,8 @@ class HttpTransport:
             return call.refuse(last)
         pull = await pulling.find(self._pulls, self._feeds, id_, who)
         pulling.check_rest(pull)
-        if last is not None:
-            pulling.acknowledge(pull, last)
+        if last is not None and not pulling.go_on(pull, last):
+            last = None
         reader = Reader()
         pull.attach(reader.end)
         try:
@@ -193,8 +193,8 @@ class HttpTransport:
         wanted = pulling.read_wanted(query)
         pull = await pulling.find(self._pulls, self._feeds, id_, who)
         pulling.check_rest(pull)
-        if wanted.cursor is not None:
-            pulling.acknowledge(pull, wanted.cursor)
+        if wanted.cursor is not None and not pulling.go_on(pull, wanted.cursor):
+            wanted = wanted._replace(cursor=None)
         reader = Reader()
         pull.attach(reader.end)
         try:

@@ -195,8 +195,8 @@ class LiveSession:
     async def _durable(self, id_: str, name: str, last: EventId | None, place: Place) -> None:
         pull = await pulling.find(self._pulls, self._feeds, name, self._who)
         pulling.check_rest(pull)
-        if last is not None:
-            pulling.acknowledge(pull, last)
+        if last is not None and not pulling.go_on(pull, last):
+            last = None
         subscription = LiveSubscription(id_, pull.feed, pull, _keep)
 
         def give_back() -> None:

@@ -78,7 +78,7 @@ class LiveSubscription:
         """Return an update as its client gets it."""
         return b'{"id":%s,"event":"%s","serviceObject":%s,"stream":%s,"update":%s}' % (
             orjson.dumps(self.id),
-            str(event_id(delivery)).encode(),
+            str(event_id(delivery, self.feed.log)).encode(),
             orjson.dumps(delivery.stream.service_object),
             orjson.dumps(delivery.stream.stream),
             delivery.update.document,

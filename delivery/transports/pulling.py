@@ -14,7 +14,7 @@ from delivery.feeds.deliveries import FeedEnded
 from delivery.feeds.event_ids import EventId, event_id, read_event_id
 from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds
-from delivery.feeds.pulls import Pull, Pulls, UnknownEvent
+from delivery.feeds.pulls import OtherLog, Pull, Pulls, UnknownEvent
 from delivery.transports.event_stream import described
 from delivery.transports.readers import Reader
 from delivery.turns import Turns
@@ -31,6 +31,13 @@ STORE_SECONDS = 10.0
 NOT_FOUND = Refusal(404, "The Subscription was not found, or its updates are not fetched.")
 NOT_HERE = Refusal(503, "Another process delivers to subscriptions; try again", 1)
 UNKNOWN = Refusal(400, "This is not the id of an event that the subscription has come to")
+
+
+OF_ANOTHER_LOG = Refusal(
+    400,
+    "This event is of before the platform was restored from a back-up: fetch updates without it; "
+    "what the subscription still has to get comes, and some of it again",
+)
 
 
 class Wanted(NamedTuple):
@@ -96,8 +103,25 @@ def acknowledge(pull: Pull, last: EventId) -> None:
     """Move the cursor of a subscription. Raises Refused."""
     try:
         pull.acknowledge(last)
+    except OtherLog:
+        raise Refused(OF_ANOTHER_LOG) from None
     except UnknownEvent:
         raise Refused(UNKNOWN) from None
+
+
+def go_on(pull: Pull, last: EventId) -> bool:
+    """Move the cursor of a subscription to where its client stands. Raises Refused.
+
+    False where nobody can say any more where that is, as the platform was restored meanwhile:
+    then it goes on from where the subscription stands, and some of it comes again.
+    """
+    try:
+        pull.acknowledge(last)
+    except OtherLog:
+        return False
+    except UnknownEvent:
+        raise Refused(UNKNOWN) from None
+    return True
 
 
 async def settled(pull: Pull) -> None:
@@ -123,8 +147,8 @@ async def collect(pull: Pull, wanted: Wanted, reader: Reader, turns: Turns) -> b
                 delivery = await pull.take()
                 if len(found) % COLLECTED_A_TURN == 0:
                     await turns.take(pull.feed.tenant)
-                found.append(described(delivery))
-                cursor, size = event_id(delivery), size + len(found[-1])
+                found.append(described(delivery, pull.feed.log))
+                cursor, size = event_id(delivery, pull.feed.log), size + len(found[-1])
     except TimeoutError:
         pass
     except FeedEnded:

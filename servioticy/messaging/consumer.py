@@ -189,14 +189,20 @@ class EmittedReader:
     Each comes with its partition and offset, from which a reader that remembers them can go on.
     """
 
-    def __init__(self, connection: KafkaConnection, topics: Topics) -> None:
+    def __init__(
+        self, connection: KafkaConnection, topics: Topics, identity: Callable[[], str]
+    ) -> None:
+        """`identity` asks which topic it is: one that was made anew is another."""
         self._connection = connection
         self._topic = topics.emitted
+        self._identity = identity
         self._stopped = threading.Event()
         self.skipped = 0
         """Messages that could not be read, and errors of partitions, since the start."""
         self.begins: dict[int, int] = {}
         """By partition the offset of the first record that is handed over; known at the start."""
+        self.topic_id = ""
+        """Which topic it is; known at the start."""
 
     def start(self, listener: Callable[[list[ConsumedRecord]], None]) -> threading.Thread:
         """Begin at the present end of every partition; returns once that is fixed."""
@@ -213,6 +219,7 @@ class EmittedReader:
                 )
         except (KafkaException, KeyError) as error:
             raise Unavailable(f"cannot read the topic {self._topic}: {error}") from error
+        self.topic_id = self._identity()
         self.begins = {each.partition: int(each.offset) for each in ends}
         consumer.assign(ends or [TopicPartition(self._topic, 0, OFFSET_END)])
         thread = threading.Thread(

@@ -113,7 +113,7 @@ def protocol(request: pytest.FixtureRequest, broker: Guarded) -> str:
 def test_all_our_clients_are_let_in(broker: Guarded, protocol: str, topic_prefix: str) -> None:
     connection, topics = broker.connection(protocol), Topics(topic_prefix)
     ensure_topics(connection, topics, 1)
-    reader, found = EmittedReader(connection, topics), list[EmittedRecord]()
+    reader, found = EmittedReader(connection, topics, lambda: "id"), list[EmittedRecord]()
     reader.start(found.extend)
     writer, output = LogWriter(connection, topics, 10), Emitter(connection, topics, 0)
     try:

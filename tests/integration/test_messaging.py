@@ -147,7 +147,7 @@ def test_a_letter_that_its_topic_refuses_is_cut(
 
 @pytest.fixture
 def reader(real_kafka: EmbeddedKafka, topics: Topics) -> Iterator[EmittedReader]:
-    made = EmittedReader(KafkaConnection(real_kafka.bootstrap_servers), topics)
+    made = EmittedReader(KafkaConnection(real_kafka.bootstrap_servers), topics, lambda: "id")
     yield made
     made.stop()
 
@@ -178,7 +178,7 @@ def test_each_record_is_read_with_its_partition_and_offset(
     topics = Topics(topic_prefix)
     connection = KafkaConnection(real_kafka.bootstrap_servers)
     ensure_topics(connection, topics, 2)
-    reader, found = EmittedReader(connection, topics), []
+    reader, found = EmittedReader(connection, topics, lambda: "id"), []
     reader.start(found.extend)
     producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers})
     for number in range(6):

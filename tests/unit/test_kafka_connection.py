@@ -180,7 +180,7 @@ CLIENTS: dict[str, Callable[[KafkaConnection], object]] = {
     "LogWriter": lambda it: log_writer.LogWriter(it, TOPICS, 1.0),
     "Emitter": lambda it: emitter.Emitter(it, TOPICS, 0),
     "LogEnds": lambda it: consumer.LogEnds(it, "x"),
-    "EmittedReader": lambda it: consumer.EmittedReader(it, TOPICS).start(lambda _: None),
+    "EmittedReader": lambda it: consumer.EmittedReader(it, TOPICS, str).start(lambda _: None),
     "emitted_from": lambda it: consumer.emitted_from(it, TOPICS, 0, 0),
     "wait_until_led": lambda it: consumer.wait_until_led(it, ["x"], 1),
     "ensure_topics": lambda it: admin.ensure_topics(it, TOPICS, 1),

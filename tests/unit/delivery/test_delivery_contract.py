@@ -95,6 +95,15 @@ def test_refusals_fit(running: RunningDelivery, method: str, path: str) -> None:
 
 def test_ids_fit() -> None:
     schema = DOCUMENT["components"]["schemas"]["EventId"]
-    for text in ("0.17.1401819725", "0.-1.5", "s0a1b2c3d4e5f.-7", "x", "0.1", "1.2.3.4"):
+    for text in (
+        "0.17.1401819725",
+        "0.-1.5",
+        "s0a1b2c3d4e5f.-7",
+        "x",
+        "0.1",
+        "1.2.3.4",
+        "1.2.3.0a1b2c3d",
+        "s0a1b2c3d4e5f.7.0a1b2c3d",
+    ):
         fits = jsonschema.Draft202012Validator(schema).is_valid(text)
         assert fits == (read_event_id(text) is not None), text

@@ -262,7 +262,7 @@ def test_a_client_loses_nothing_of_a_new_stream_by_acknowledging_what_came_befor
             pull = await pulls.find("s", 1, world.feeds)
             assert pull is not None
             await pull.take()
-            last = event_id(await pull.take())
+            last = event_id(await pull.take(), "")
             world.make(new)
             sent = world.emit(new, 30, partition=1)
             world.belong(OLD, new)

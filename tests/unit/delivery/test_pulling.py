@@ -217,6 +217,56 @@ def test_events_go_on_in_the_history_where_the_topic_is_not_read(
     assert again.last.startswith("s"), "the history gave it"
 
 
+BEFORE, NOW = "0a0a0a0a", "0b0b0b0b"
+"""What ids of events name the topic by, before the platform was restored and since."""
+
+
+def test_events_go_on_in_the_history_where_the_id_is_of_a_topic_that_is_gone(running) -> None:
+    """There its place is that of another update: it would pass over what came in between."""
+    running.history.updates = 12
+    running.hub.fanout.log = BEFORE
+    events = Events(running, STREAM)
+    emit(running, 10)
+    events.next()
+    events.close()
+    assert events.last is not None and events.last.endswith(f".10.{BEFORE}")
+    emit(running, 11, 12)
+    running.hub.fanout.log = NOW
+    again = Events(running, STREAM, events.last.replace("0.0.", "0.1."))
+    got = [again.next()["lastUpdate"] for _ in range(2)]
+    emit(running, 13)
+
+    assert [*got, again.next()["lastUpdate"]] == [11, 12, 13]
+    assert again.last is not None and again.last.endswith(f".13.{NOW}")
+
+
+def test_an_id_of_a_topic_that_is_gone_acknowledges_nothing(running) -> None:
+    """What the subscription still has to get comes, some of it once more; nothing is missed."""
+    polled(running, "wait=0")
+    running.hub.fanout.log = BEFORE
+    emit(running, 1, 2, 3)
+    _, cursor = polled(running, "limit=2")
+    running.hub.fanout.log = NOW
+    body = json.dumps({"id": cursor})
+    refused, why = request(running, "/subscriptions/s/acknowledgements", "POST", body)
+    came, _ = polled(running, f"cursor={cursor}")
+    events = Events(running, "/subscriptions/s/events", cursor)
+
+    assert refused == 400
+    assert "before the platform was restored" in json.dumps(why)
+    assert came == [1, 2, 3]
+    assert events.next()["update"]["lastUpdate"] == 1
+
+
+def test_nothing_is_acknowledged_by_an_id_that_does_not_say_of_which_topic_it_is(running) -> None:
+    """As those were that are older than this rule."""
+    polled(running, "wait=0")
+    running.hub.fanout.log = NOW
+    emit(running, 1, 2)
+
+    assert polled(running, "cursor=0.1.2")[0] == [1, 2]
+
+
 def test_an_event_id_that_is_none_is_refused(running) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=WAIT_SECONDS)
     connection.request("GET", STREAM, headers={"Authorization": OWN, "Last-Event-ID": "yesterday"})
