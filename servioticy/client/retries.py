@@ -59,7 +59,8 @@ class Attempts:
         """
         pause = self._pause(None) if self._call.harmless_again else None
         if pause is None:
-            raise self._given_up(str(error)) from error
+            what = f"{self._call.method} {self._call.path}"
+            raise Unavailable(f"no answer to {what}: {error}") from error
         return pause
 
     def refused(self, answer: Answer) -> float:
