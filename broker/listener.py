@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from broker.broker import Broker
-from broker.mqtt import MqttConversation
+from broker.mqtt import MAX_HELLO_BYTES, MqttConversation
 from broker.mqtt_packets import Kind
 from broker.stomp import StompConversation
 from broker.turns import Turns
@@ -17,6 +17,8 @@ from delivery.transport import CLOSE_SECONDS
 HELLO_SECONDS = 10.0
 ENVELOPE_BYTES = 16_384
 """A message may be so much larger than its payload."""
+LENGTH_BYTES, CONTINUES = 4, 0x80
+"""Of a packet of MQTT: how many bytes tell its length; those from this on are not the last."""
 MQTT, HTTP = bytes([Kind.CONNECT << 4]), b"G"
 STOMP = frozenset({b"C", b"S", b"\n", b"\r"})
 
@@ -47,7 +49,7 @@ class BrokerTransport:
             return
         await self._broker.start()
         pending = self._broker.hub.reception.pending
-        self._entrance = Entrance(pending, self._protocol, _is_nonsense, b"")
+        self._entrance = Entrance(pending, self._protocol, is_nonsense, b"")
         self._entrance.open(self._server.sockets)
 
     def _protocol(self) -> asyncio.StreamReaderProtocol:
@@ -104,6 +106,18 @@ class BrokerTransport:
             return await wire.peek()
 
 
-def _is_nonsense(first: bytes) -> bool:
-    """Tell whether it is the beginning of nothing that we speak."""
-    return bool(first) and first[:1] not in (MQTT, HTTP, *STOMP)
+def is_nonsense(first: bytes) -> bool:
+    """Tell whether these bytes are the beginning of nothing that we speak; there may be none."""
+    if first[:1] == MQTT:
+        return _is_no_hello(first[1 : 1 + LENGTH_BYTES])
+    return bool(first) and first[:1] not in (HTTP, *STOMP)
+
+
+def _is_no_hello(length: bytes) -> bool:
+    """Tell whether no CONNECT has this length, as far as it has come."""
+    size = 0
+    for place, byte in enumerate(length):
+        size |= (byte & 0x7F) << 7 * place
+        if byte < CONTINUES:
+            return size > MAX_HELLO_BYTES
+    return len(length) == LENGTH_BYTES

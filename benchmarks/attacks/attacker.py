@@ -119,9 +119,14 @@ class Attacker:
         }
         return self.request("PUT", f"/{service_object}/streams/s", orjson.dumps(update))[0]
 
-    def open(self, port: int, receive_buffer: int = 0) -> socket.socket:
-        """Return a bare connection. Raises OSError."""
+    def open(self, port: int, receive_buffer: int = 0, come_from: str = "") -> socket.socket:
+        """Return a bare connection, from another address of this machine where one is named.
+
+        Raises OSError.
+        """
         plain = socket.socket()
+        if come_from:
+            plain.bind((come_from, 0))
         plain.settimeout(ANSWER_SECONDS)
         if receive_buffer:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)

@@ -25,6 +25,8 @@ STRANGERS = 50
 PINGS = 5_000
 PING = b"\x89\x80\0\0\0\0"
 PERIOD_SECONDS = 1.0
+ELSEWHERE = "127.0.0.2"
+"""A loopback address that no innocent comes from: turns of strangers go by address."""
 
 
 # D1
@@ -203,6 +205,24 @@ def _byte_by_byte(attacker: Attacker, _nothing: None) -> None:
     attacker.together(STRANGERS, drip)
 
 
+# D8
+
+
+def _unknown(attacker: Attacker, _nothing: None) -> None:
+    """Ask as well as one can without a token, each time on a connection of its own."""
+    settings = attacker.place.settings
+    ports = (settings.api.port, settings.delivery.port)
+    request = b"GET /x/streams/s/live HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    def ask(number: int) -> None:
+        port = ports[number % len(ports)]
+        with counted(attacker), attacker.open(port, come_from=ELSEWHERE) as plain:
+            plain.sendall(request)
+            attacker.got["asked"] += 1
+
+    attacker.together(STRANGERS, ask)
+
+
 ATTACKS = (
     Attack("D1", "callbacks of fifty headers that are templates", _templates, _large_updates),
     Attack("D2", "a hundred actions with all of 900 KB", _acting, _large_outputs),
@@ -211,4 +231,7 @@ ATTACKS = (
     Attack("D5", "200 callbacks to who never answers", _hanging, _updates),
     Attack("D6", "pings over four sockets", _nothing, _pings),
     Attack("D7", "requests byte by byte without a token", _nothing, _byte_by_byte),
+    Attack(
+        "D8", f"{STRANGERS} strangers that ask on and on, and wait for none", _nothing, _unknown
+    ),
 )

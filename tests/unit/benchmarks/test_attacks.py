@@ -34,7 +34,7 @@ def size(document: dict[str, object]) -> int:
 def test_every_attack_that_was_found_is_there() -> None:
     """One that is left out would not be noticed when it succeeds again."""
     brokers = (f"M{n}" for n in range(1, 6))
-    loops = (f"D{n}" for n in range(1, 8))
+    loops = (f"D{n}" for n in range(1, 9))
     parsers = (f"P{n}" for n in range(1, 5))
     assert list(ATTACKS) == [*FOUND, "flood", *brokers, *LEFT, *loops, *parsers]
 
