@@ -72,7 +72,7 @@ check: setup ## run formatter, linters, type checker and the check of the layers
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/oxlint --deny-warnings sandbox api/docs
+	@$(BIN)/oxlint --deny-warnings sandbox api/docs api/console/assets
 
 layers: setup ## check who imports whom
 	@$(BIN)/lint-imports

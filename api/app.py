@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from flask import Flask, request
 
+from api.console.mount import Own, mounted
 from api.documents.streams_there import tell_streams
 from api.edge.kinds import READING, kind
 from api.http import authentication
@@ -29,11 +30,14 @@ from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names as read_argument_names
+from servioticy import bootstrap
 from servioticy.bootstrap import Ports
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.domain.quotas import quotas
+from servioticy.embedded import javascript
+from servioticy.identity.console_sessions import ConsoleSessions
 from servioticy.refusals import within
 from servioticy.settings import Settings
 
@@ -94,7 +98,13 @@ def create_app(
     guard(app, ports.addresses)
     check_parameters(app)
     app.before_request(lambda: _learn_quotas(services))
-    app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign, assignment]
+    answering = with_common_headers(app.wsgi_app)
+    sessions = ConsoleSessions(ports.statements("console_sessions"))
+    seconds, downloaded = settings.requests.console_hours * 3_600, javascript.folder(settings)
+    own = Own(seconds, downloaded, settings.mqtt.port)
+    place = bootstrap.console_place(settings)
+    console = mounted(answering, ports.addresses, sessions, place, own)
+    app.wsgi_app = console  # type: ignore[method-assign, assignment]
     return app
 
 

@@ -25,6 +25,7 @@ from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
+from servioticy.identity.console_sessions import AddressesOfSessions
 from servioticy.metrics import Registry, serve
 from servioticy.metrics.loop_lag import LoopLag
 from servioticy.settings import Settings
@@ -56,7 +57,8 @@ async def run(chosen: Settings) -> None:
     quick = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
     quotas_given, resting, spending = PostgresQuotas(quick), Resting(), Spending()
     accounts = Accounts(PostgresUsage(quick), quotas_given, quotas(chosen), resting, spending)
-    catalog = bootstrap.addresses(chosen, database)
+    sessions = bootstrap.console_sessions(database)
+    catalog = AddressesOfSessions(bootstrap.addresses(chosen, database), sessions)
     hub = serving.hub(chosen, catalog, history, own.sockets, resting, accounts.note)
     evaluator = Evaluator()
     callbacks = Callbacks(client, PostgresDeadDeliveries(quick), evaluator)
@@ -90,7 +92,8 @@ async def run(chosen: Settings) -> None:
     LoopLag(registry).start()
     http = HttpTransport(hub, feeds, pulls)
     live = partial(LiveSession, hub, feeds, pulls, Devices(actuating.queues, api))
-    sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
+    place = bootstrap.console_place(chosen)
+    sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live, place)
     try:
         await client.start()
         await api.start()

@@ -10,11 +10,13 @@ from functools import partial
 from sandbox import SandboxOptions, SandboxPool, argument_names
 from servioticy.changes import Changes
 from servioticy.domain import log_loss
+from servioticy.domain.console import Place
 from servioticy.domain.log_loss import Present
 from servioticy.domain.records import LogRecord
 from servioticy.domain.topics import Topics
 from servioticy.embedded import javascript
 from servioticy.errors import SettingsError, Unavailable
+from servioticy.identity.console_sessions import ConsoleSessions
 from servioticy.identity.issuers import with_persons
 from servioticy.messaging.admin import ensure_topics, topic_id
 from servioticy.messaging.connection import KafkaConnection
@@ -33,6 +35,7 @@ from servioticy.ports.statements import Statements
 from servioticy.ports.stream_graph import StreamGraph
 from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
+from servioticy.settings.places import EVERYWHERE, api_url
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.change_store import PostgresChangeStore
@@ -141,6 +144,22 @@ def ports(settings: Settings) -> Ports:
 def log(settings: Settings, database: Database) -> KafkaLog:
     """Return the log, for whoever appends to it; what is stored of it the database tells."""
     return KafkaLog(settings, PostgresHistory(database).progress)
+
+
+def console_place(settings: Settings) -> Place:
+    """Return where browsers find us: never as a request calls us.
+
+    Where we listen on all addresses and have not been told our name, nobody knows.
+    """
+    url = settings.requests.public_url.rstrip("/")
+    if not url and settings.host not in EVERYWHERE:
+        url = api_url(settings)
+    return Place(url, settings.delivery.public_url.rstrip("/"), settings.delivery.port)
+
+
+def console_sessions(database: Database) -> ConsoleSessions:
+    """Return the sessions of the console."""
+    return ConsoleSessions(PostgresStatements(database, "console_sessions"))
 
 
 def addresses(settings: Settings, database: Database) -> Addresses:

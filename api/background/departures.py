@@ -21,8 +21,8 @@ TENANTS = 100
 PAUSE_SECONDS = 1.0
 """After a look that found nothing to do: perhaps the pipeline is not done yet."""
 FIRST = (
-    *("tokens", "members", "job_items", "jobs", "dead_deliveries", "subscriptions"),
-    *("idempotency", "claims", "claim_codes"),
+    *("tokens", "members", "console_sessions", "job_items", "jobs", "dead_deliveries"),
+    *("subscriptions", "idempotency", "claims", "claim_codes"),
 )
 """Tables of which a piece goes at a time, each once the one before is empty."""
 THEN = ("template_versions", "templates")

@@ -22,6 +22,7 @@ from api.edge.waiter import Waiter
 from api.http.metrics import HttpMetrics
 from api.http.read_after_write import Awaited, Progress
 from api.http.refusals import refusal, status_line
+from servioticy.domain.console import is_below
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.domain.quotas import Exceeded
 from servioticy.domain.tokens import read_token
@@ -309,4 +310,7 @@ class Edge:
 
 
 def _token(head: Head) -> str:
+    """Return what the request says who asks by: below the console a cookie."""
+    if is_below(head.path):
+        return head.headers.get("HTTP_COOKIE", "")
     return read_token(head.headers.get("HTTP_AUTHORIZATION", ""))

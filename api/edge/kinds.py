@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from servioticy.domain.console import API, is_below
+
+ASKING = ("/lastUpdates", "/search")
+"""Reads that have a body."""
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 LONG_ONES = frozenset({"search", "aggregates", "export"})
 """Reads of a stream that may look at all of it."""
@@ -18,6 +22,10 @@ def kind(method: str, path: str) -> str:
     is near a device, and many at once, and shall not take the turns of tenants. Reads that may be
     long have few threads, and all others theirs.
     """
+    if is_below(path):
+        path = path.removeprefix(API)
+        if method not in READS and not path.endswith(ASKING):
+            return "changes"
     names = path.strip("/").split("/")
     asks = method == "POST" and (names == ["lastUpdates"] or names[3:] == ["search"])
     if method in READS or asks:

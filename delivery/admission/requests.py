@@ -1,7 +1,7 @@
 """Before a client watches: what its request asks for, and whether it may have that.
 
-Browsers may connect from any page (`Origin` is not looked at): only a token lets a client in,
-never a cookie, so a foreign page has nothing of the user's to ride on.
+Browsers may connect from any page with a token. A cookie counts for sockets of the console's
+pages alone (`console.py` looks at `Origin`): a foreign page has nothing of the user's to ride on.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
 
+from delivery.admission.console import NO_CONSOLE, of_session
 from delivery.admission.refusals import Refusal
 from delivery.admission.requests import Admission, Identity, fields_of, storable, token_of
 from delivery.endings import Ending
@@ -31,6 +32,7 @@ from delivery.transports.doorway import NO_REQUEST, Doorway
 from delivery.transports.live import LiveSession
 from delivery.transports.live_outlet import Socket
 from delivery.transports.websocket_caller import WebSocketCaller, caller_class
+from servioticy.domain.console import Place
 from servioticy.domain.model import LastUpdate
 from servioticy.http_heads import is_a_beginning
 
@@ -63,17 +65,25 @@ class WebSocketTransport:
     """Serves WebSockets, and the health of the process, on one port."""
 
     def __init__(
-        self, hub: Hub, host: str, port: int, plain: Callable[[], Protocol], live: Live
+        self,
+        hub: Hub,
+        host: str,
+        port: int,
+        plain: Callable[[], Protocol],
+        live: Live,
+        console: Place = NO_CONSOLE,
     ) -> None:
         """`plain` makes what serves those who come to the port, and open no WebSocket.
 
-        `live` makes what serves a socket with many subscriptions.
+        `live` makes what serves a socket with many subscriptions; pages of the `console` come
+        with a cookie.
         """
         self._hub = hub
         self._live = live
         self._host = host
         self._port = port
         self._plain = plain
+        self._console = console
         # Weak: a client may go between its admission and its socket.
         self._admissions: WeakKeyDictionary[ServerConnection, Admission] = WeakKeyDictionary()
         self._known: WeakKeyDictionary[ServerConnection, Identity] = WeakKeyDictionary()
@@ -168,7 +178,7 @@ class WebSocketTransport:
         """Answer a request before the upgrade; None opens the socket."""
         caller = cast(WebSocketCaller, connection)
         path, _, query = request.path.partition("?")
-        token = next(iter(request.headers.get_all("Authorization")), "")
+        token = self._authorization(request.headers)
         if path == "/health":
             response = _health(self._hub.is_ready)
         elif path == "/live":
@@ -192,6 +202,12 @@ class WebSocketTransport:
             response = _refused(answer)
         self._hub.reception.pending.add(caller)
         return response
+
+    def _authorization(self, headers: Headers) -> str:
+        """Return who the request says that it is of."""
+        said = next(iter(headers.get_all("Authorization")), "")
+        cookies, origins = headers.get_all("Cookie"), headers.get_all("Origin")
+        return said or of_session(self._console, "; ".join(cookies), origins)
 
     async def _admit_device(
         self, connection: ServerConnection, query: str, authorization: str, name: str

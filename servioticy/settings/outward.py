@@ -96,6 +96,9 @@ class Requests:
     max_put_off: Number = setting(
         100_000, "updates of a tenant that have been put off and wait in a partition; more get 429"
     )
+    console_hours: Annotated[float, Meta(gt=0, le=720)] = setting(
+        12.0, "how long a session of the console is good; it ends with its token as well"
+    )
     read_wait_seconds: Wait = setting(
         1.0, "how long a read waits for the pipeline to store what was accepted before it"
     )
@@ -114,6 +117,11 @@ class Delivery:
     PREFIX: ClassVar[str] = "live_"
 
     port: Port = setting(8081, "port of the WebSocket delivery")
+    public_url: Address = setting(
+        "",
+        "URL pages of the console reach sockets by, http or https, of the same host as public_url "
+        "(empty: that of public_url, with live_port)",
+    )
     metrics_port: MetricsPort = setting(9402, "port of the delivery's `/metrics`; 0: none")
     sockets: Count = setting(10_000, "WebSockets one delivery process holds open")
     sockets_per_tenant: Count = setting(1_000, "of those, how many one tenant may have")

@@ -9,6 +9,7 @@ from servioticy.settings.loading import by_name, changed
 from servioticy.settings.sections import Settings
 
 LOOPBACK_NETWORKS = "127.0.0.0/8 ::1/128"
+EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  compared, not listened on
 NO_NETWORKS = "none"
 """A setting that says so is no default, and stays."""
 

@@ -50,6 +50,7 @@ CONSTANT = {
     "actuations": "servioticy.domain.actuations.KEPT",
     "idempotency": "api.http.idempotency.MAX_KEYS",
     "dead_deliveries": "servioticy.storage.dead_deliveries.MAX_KEPT",
+    "console_sessions": "servioticy.identity.console_sessions.MOST",
     "templates": "api.resources.templates.MAX_TEMPLATES",
     "template_versions": "api.resources.template_jobs.MAX_VERSIONS",
     "claim_codes": "api.resources.claim_codes.MOST_USES",

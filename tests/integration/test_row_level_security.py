@@ -33,7 +33,7 @@ ALL_TENANTS = {
         "audit_parts",
         "ended_grants",
         *("idempotency", "templates", "dead_deliveries"),
-        *("grants", "usage_hours", "quotas", "claim_codes", "members"),
+        *("grants", "usage_hours", "quotas", "claim_codes", "members", "console_sessions"),
         *("inputs_from_outside", "marks"),
     },
     Role.PIPELINE: {
@@ -47,6 +47,7 @@ ALL_TENANTS = {
         *("dead_deliveries", "callback_tests", "actuations", "actuation_callbacks"),
         *("acting_streams", "graph_edges", "usage_hours", "used_amounts", "quotas", "grants"),
         "members",
+        "console_sessions",
     },
 }
 """Of which tables each role sees rows of no certain tenant: who adds one says it here."""

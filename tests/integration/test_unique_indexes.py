@@ -27,6 +27,7 @@ MADE_BY_US = {
     "tokens.digest": "of chance",
     "tokens.id": "of chance",
     "members.id": "of chance",
+    "console_sessions.digest": "of a cookie that is of chance",
     "service_objects.id": "of chance",
     "subscriptions.id": "of chance",
     "actuations.id": "of chance",

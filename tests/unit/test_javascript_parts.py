@@ -199,5 +199,7 @@ def test_the_paths_are_those_of_an_npm_registry() -> None:
         "acorn/-/acorn-8.19.0.tgz",
         "@jitl/quickjs-wasmfile-release-sync/-/quickjs-wasmfile-release-sync-0.32.0.tgz",
         "swagger-ui-dist/-/swagger-ui-dist-5.35.0.tgz",
+        "uplot/-/uplot-1.6.32.tgz",
+        "axe-core/-/axe-core-4.14.1.tgz",
         "jsonpath-rfc9535/-/jsonpath-rfc9535-1.3.0.tgz",
     ]

@@ -38,6 +38,8 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "addresses.address": ({"tokens", "service_objects", "streams"}, WHO),
     "addresses.addresses": ({"tokens", "service_objects", "streams"}, WHO),
     "addresses.addresses_of_members": ({"service_objects", "streams", "members"}, WHO),
+    "console_sessions.session": ({"console_sessions"}, WHO),
+    "console_sessions.end": ({"console_sessions"}, WHO),
     "subscriptions.subscription": (
         {"subscriptions", "streams", "service_objects", "cursors"},
         WHO,

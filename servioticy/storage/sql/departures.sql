@@ -27,6 +27,12 @@ DELETE FROM members
    AND id IN (SELECT id FROM members WHERE tenant_id = %(tenant)s LIMIT %(most)s)
 RETURNING 1;
 
+-- console_sessions --
+DELETE FROM console_sessions
+ WHERE tenant_id = %(tenant)s
+   AND digest IN (SELECT digest FROM console_sessions WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
 -- job_items --
 DELETE FROM job_items
  WHERE tenant_id = %(tenant)s

@@ -19,6 +19,9 @@ REQUEST = "one request, or one turn of what goes on in the background"
 
 OF_API = {
     "background/lost_ends.py:LostEnds._overdue": "MAX_OVERDUE; each look",
+    "console/assets.py:Assets._ours": "files of ours",
+    "console/assets.py:_packed": "files of ours, and those that are downloaded",
+    "console/assets.py:assets_of": "one",
     "documents/around.py:_Look._grants": REQUEST,
     "documents/around.py:_Look.found": REQUEST,
     "edge/calls.py:Application._always": "what is in it",

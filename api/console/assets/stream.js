@@ -1,0 +1,269 @@
+// The page of a stream: a plot that goes on by itself, and the history by zooming.
+
+import { localTimes } from "./console.js";
+import { History, unitsPerSecond } from "./history.js";
+import { Live } from "./live.js";
+import { Points } from "./points.js";
+import { shown } from "./values.js";
+
+const HEIGHT = 320;
+const ROWS = 10;
+const STATUS_PAUSE = 5000;
+const LEAST_SPAN = 1;
+
+const place = document.getElementById("stream");
+const { object, stream } = place.dataset;
+const history = new History(object, stream);
+let newest = place.dataset.newest === "" ? null : Number(place.dataset.newest);
+let units = newest === null ? 1000 : unitsPerSecond(newest);
+
+/** A plot, its span, and what moves it. */
+class Plot {
+  #box = document.getElementById("plot");
+  #about = document.getElementById("about");
+  #select = document.getElementById("channel");
+  #points = new Points();
+  #chart = null;
+  #isLive = true;
+  #span = 3600;
+  #from = 0;
+  #to = 0;
+  #asked = 0;
+  #isDirty = false;
+  #what = "";
+
+  constructor() {
+    this.#select.addEventListener("change", () => this.load());
+    for (const each of document.querySelectorAll("[data-span]")) {
+      each.addEventListener("click", () => this.#choose(Number(each.dataset.span)));
+    }
+    for (const each of document.querySelectorAll("[data-move]")) {
+      each.addEventListener("click", () => this.#move(each.dataset.move));
+    }
+    new ResizeObserver(() => this.#chart?.setSize({ width: this.#box.clientWidth, height: HEIGHT })).observe(this.#box);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#draw());
+    this.#goLive();
+  }
+
+  get channel() {
+    return this.#select.value;
+  }
+
+  /** One update more, as it comes. */
+  add(update) {
+    const value = update.channels[this.channel]?.["current-value"];
+    const time = update.lastUpdate / units;
+    if (typeof value !== "number" || (!this.#isLive && (time < this.#from || time > this.#to))) return;
+    this.#points.add(time, value);
+    if (this.#isLive) this.#to = Math.max(this.#to, time);
+    this.#soon();
+  }
+
+  /** Ask for the span that is shown. */
+  async load() {
+    const asking = ++this.#asked;
+    const points = new Points();
+    try {
+      this.#what = await history.fill(points, this.channel, this.#from, this.#to, units);
+    } catch (error) {
+      this.#about.textContent = `${error.message} Zoom in, to see less at once.`;
+      return;
+    }
+    if (asking !== this.#asked) return; // another span was asked for meanwhile
+    this.#points = points;
+    this.#draw();
+  }
+
+  #soon() {
+    if (this.#isDirty) return;
+    this.#isDirty = true;
+    requestAnimationFrame(() => {
+      this.#isDirty = false;
+      if (this.#isLive) {
+        this.#from = this.#to - this.#span;
+        this.#points.before(this.#from);
+      }
+      if (this.#chart === null) this.#draw();
+      this.#chart?.setData(this.#points.columns, false);
+      this.#chart?.setScale("x", { min: this.#from, max: this.#to });
+      this.#tell();
+    });
+  }
+
+  #goLive() {
+    this.#isLive = true;
+    this.#to = newest === null ? Date.now() / 1000 : newest / units;
+    this.#from = this.#to - this.#span;
+    this.#pressed();
+    this.load();
+  }
+
+  async #choose(seconds) {
+    if (seconds === 0) {
+      const ends = await history.ends();
+      if (ends === null) return;
+      this.#span = Math.max(LEAST_SPAN, (ends[1] - ends[0]) / units);
+    } else {
+      this.#span = seconds;
+    }
+    this.#goLive();
+  }
+
+  #move(how) {
+    const span = this.#to - this.#from;
+    const middle = (this.#from + this.#to) / 2;
+    if (how === "live") {
+      this.#goLive();
+      return;
+    }
+    if (how === "earlier") this.#show(this.#from - span / 2, this.#to - span / 2);
+    if (how === "later") this.#show(this.#from + span / 2, this.#to + span / 2);
+    if (how === "in") this.#show(middle - span / 4, middle + span / 4);
+    if (how === "out") this.#show(middle - span, middle + span);
+  }
+
+  #show(from, to) {
+    if (to - from < LEAST_SPAN) return;
+    this.#isLive = false;
+    this.#from = from;
+    this.#to = to;
+    this.#span = to - from;
+    this.#pressed();
+    this.load();
+  }
+
+  #pressed() {
+    for (const each of document.querySelectorAll("[data-span]")) {
+      each.setAttribute("aria-pressed", String(Number(each.dataset.span) === this.#span));
+    }
+    document.querySelector("[data-move=live]").setAttribute("aria-pressed", String(this.#isLive));
+  }
+
+  #draw() {
+    this.#chart?.destroy();
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
+    const edge = { stroke: "transparent", width: 0, points: { show: false } };
+    const count = this.#points.times.length;
+    this.#chart = new window.uPlot({
+      width: this.#box.clientWidth,
+      height: HEIGHT,
+      legend: { show: false },
+      cursor: { drag: { x: true, y: false, setScale: false } },
+      scales: { x: { time: true, range: () => [this.#from, this.#to] } },
+      axes: [{ ...axis, space: 70 }, { ...axis, size: 60 }],
+      series: [
+        {},
+        { stroke: colour("--accent"), width: 2, points: { show: count < 200, size: 5, fill: colour("--accent") } },
+        edge,
+        edge,
+        { stroke: colour("--second"), width: 0, paths: () => null, points: { show: true, size: 9, stroke: colour("--second"), fill: colour("--second") } },
+      ],
+      bands: [{ series: [3, 2], fill: `${colour("--accent")}33` }],
+      hooks: {
+        setSelect: [(chart) => {
+          if (chart.select.width < 4) return;
+          const at = (pixels) => chart.posToVal(pixels, "x");
+          this.#show(at(chart.select.left), at(chart.select.left + chart.select.width));
+        }],
+      },
+    }, this.#points.columns, this.#box);
+    this.#tell();
+  }
+
+  /** Say in words what the plot shows. */
+  #tell() {
+    const { times, values, least, most, late } = this.#points;
+    const time = (seconds) => new Date(seconds * 1000).toLocaleString();
+    const unit = this.#select.selectedOptions[0].dataset.unit;
+    if (times.length === 0) {
+      this.#about.textContent = `No value of ${this.channel} from ${time(this.#from)} to ${time(this.#to)}.`;
+      this.#box.setAttribute("aria-label", "An empty plot");
+      return;
+    }
+    let low = Infinity;
+    let high = -Infinity;
+    for (let each = 0; each < values.length; each += 1) {
+      low = Math.min(low, least[each] ?? values[each]);
+      high = Math.max(high, most[each] ?? values[each]);
+    }
+    const lateCount = late.reduce((sum, each) => sum + (each === null ? 0 : 1), 0);
+    const said = `${this.channel} from ${time(this.#from)} to ${time(this.#to)}: least ${shown(low)}, most ${shown(high)} ${unit}`;
+    const lateSaid = lateCount ? ` ${lateCount} came late, or once more (marked).` : "";
+    const what = this.#points.hasBuckets ? this.#what : `${times.length.toLocaleString()} updates`;
+    this.#about.textContent = `${said}. ${what}.${lateSaid}`;
+    this.#box.setAttribute("aria-label", `Plot of ${said}`);
+  }
+}
+
+/** The newest updates, on top. */
+class Rows {
+  #body = document.getElementById("rows");
+  #none = document.getElementById("none");
+  #channels = JSON.parse(this.#body.dataset.channels);
+
+  add(update) {
+    const at = update.lastUpdate;
+    const rows = [...this.#body.rows];
+    const place = rows.find((each) => Number(each.dataset.at) <= at) ?? null;
+    const same = place !== null && Number(place.dataset.at) === at;
+    if (place === null && rows.length >= ROWS) return;
+    const row = document.createElement("tr");
+    row.dataset.at = String(at);
+    const time = document.createElement("time");
+    time.dataset.local = "";
+    time.dateTime = new Date((at / unitsPerSecond(at)) * 1000).toISOString();
+    row.insertCell().append(time);
+    for (const name of this.#channels) {
+      const cell = row.insertCell();
+      cell.className = "number";
+      cell.textContent = shown(update.channels[name]?.["current-value"]);
+    }
+    localTimes(row);
+    this.#body.insertBefore(row, place);
+    if (same) place.remove();
+    while (this.#body.rows.length > ROWS) this.#body.rows[ROWS].remove();
+    this.#none.hidden = true;
+  }
+}
+
+function showNow(update) {
+  for (const each of document.querySelectorAll("[data-now]")) {
+    const found = update.channels[each.dataset.now];
+    if (found !== undefined) each.textContent = shown(found["current-value"]);
+  }
+  document.getElementById("last").textContent =
+    new Date((update.lastUpdate / units) * 1000).toLocaleString();
+}
+
+async function followStatus() {
+  for (;;) {
+    await new Promise((resolve) => { setTimeout(resolve, STATUS_PAUSE); });
+    if (document.hidden) continue;
+    const found = await history.status().catch(() => null);
+    for (const each of found?.verdicts ?? []) {
+      const cell = document.querySelector(`[data-count="${each.verdict}"]`);
+      if (cell === null) { location.reload(); return; }
+      cell.textContent = String(each.count);
+    }
+  }
+}
+
+const plot = document.getElementById("plot") === null ? null : new Plot();
+const rows = new Rows();
+const state = document.getElementById("state");
+const live = new Live((now) => {
+  state.textContent = now === "open" ? "live" : "not connected";
+  state.className = now === "open" ? "badge good" : "badge bad";
+});
+live.watch(object, stream, newest ?? 0, (update) => {
+  if (newest === null) units = unitsPerSecond(update.lastUpdate);
+  if (newest === null || update.lastUpdate >= newest) {
+    newest = update.lastUpdate;
+    showNow(update);
+  }
+  rows.add(update);
+  plot?.add(update);
+});
+if (document.getElementById("verdicts") !== null) followStatus();

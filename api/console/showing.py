@@ -1,0 +1,86 @@
+"""How values look on a page: filters of the templates."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from flask import Flask
+
+from api.console.asking import path_of
+
+_SECONDS_BELOW = 100_000_000_000
+"""A timestamp below that is in seconds, else milliseconds, as elsewhere."""
+_STEPS = ((60, "second", 1), (3_600, "minute", 60), (86_400, "hour", 3_600))
+_JUST_NOW = 3.0
+_UNITS = {"Cel": "\u00b0C", "C": "\u00b0C", "F": "\u00b0F", "%RH": "%", "degC": "\u00b0C"}
+
+
+def add_filters(app: Flask, base: str) -> None:
+    """Give the templates what they show values by."""
+    app.jinja_env.filters.update(
+        moment=moment, iso=iso, ago=ago, value=value, text=text, plural=plural, unit=unit
+    )
+    app.jinja_env.globals["page"] = lambda *names: f"{base}/console{path_of(*names)}"
+
+
+def seconds(timestamp: float) -> float:
+    """Return a timestamp in seconds since 1970."""
+    return timestamp / 1000 if timestamp >= _SECONDS_BELOW else float(timestamp)
+
+
+def iso(timestamp: float | None) -> str:
+    """Return it for the attribute `datetime`; empty where it is no time of a calendar."""
+    try:
+        return datetime.fromtimestamp(seconds(timestamp or 0), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+def moment(timestamp: float | None) -> str:
+    """Return it for people, in UTC; a page shows the local time as soon as its script runs."""
+    found = iso(timestamp)
+    return found.replace("T", " ").replace("Z", " UTC") if found else str(timestamp)
+
+
+def ago(timestamp: float | None) -> str:
+    """Return how long ago that is, in words."""
+    if timestamp is None:
+        return "never"
+    passed = time.time() - seconds(timestamp)
+    if passed < -60:
+        return "in the future"
+    if passed < _JUST_NOW:
+        return "just now"
+    for below, name, size in _STEPS:
+        if passed < below:
+            return f"{plural(int(passed // size), name)} ago"
+    return f"{plural(int(passed // 86_400), 'day')} ago"
+
+
+def plural(count: int, name: str) -> str:
+    """Return a number with what it counts."""
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+def unit(found: str) -> str:
+    """Return a unit as people write it; devices mostly have SenML's."""
+    return _UNITS.get(found, found)
+
+
+def value(found: Any) -> str:
+    """Return the value of a channel for people."""
+    if found is None:
+        return "\u2013"
+    if isinstance(found, bool):
+        return "yes" if found else "no"
+    if isinstance(found, float):
+        return f"{found:.6g}" if abs(found) < 1e15 else f"{found:g}"
+    return str(found) if isinstance(found, int | str) else text(found)
+
+
+def text(found: Any) -> str:
+    """Return something as JSON."""
+    return orjson.dumps(found).decode()

@@ -1,0 +1,94 @@
+"""One stream: what it was and is, live; how it is computed, and who reads it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from flask import Flask, abort, g, render_template
+
+from api.console.asking import Api, ApiRefused
+from api.console.documents import Stream, streams_of
+from servioticy.domain.console import ROOT
+from servioticy.domain.verdicts import EMITTED, FILTERED, MISSING, STALE, SUPERSEDED, VERDICTS
+
+ROWS = 10
+READERS_SHOWN = 20
+PLOTTED = ("number", "integer")
+HARMLESS = frozenset({EMITTED, FILTERED, STALE, MISSING, SUPERSEDED})
+"""Verdicts of computations in which nothing went wrong."""
+FORMATS = (("csv", "CSV"), ("ndjson", "JSON lines"), ("parquet", "Parquet"))
+
+
+class Reader(NamedTuple):
+    """A composite stream that is computed from this one."""
+
+    service_object: str
+    stream: str
+    name: str
+    is_ours: bool
+
+
+def add(app: Flask) -> None:
+    """`/console/streams/{service object}/{stream}`."""
+
+    @app.get(f"{ROOT}/streams/<service_object>/<stream>")
+    def stream_page(service_object: str, stream: str) -> str:
+        api: Api = g.signed.api
+        document = api.get(service_object)
+        found = next((each for each in streams_of(document) if each.name == stream), None)
+        if found is None:
+            abort(HTTPStatus.NOT_FOUND)
+        place = service_object, "streams", stream
+        rows = api.get(*place, "updates", order="desc", limit=ROWS)["data"]
+        return render_template(
+            "stream.html",
+            id=service_object,
+            document=document,
+            stream=found,
+            rows=rows,
+            plotted=[name for name in found.channels if found.kind(name) in PLOTTED],
+            status=_or_none(api, *place, "status") if found.is_derived else None,
+            means=VERDICTS,
+            harmless=HARMLESS,
+            readers=_readers(api, *place),
+            subscriptions=(_or_none(api, *place, "subscriptions") or {}).get("subscriptions", []),
+            formats=FORMATS,
+            sources=_sources(found),
+        )
+
+
+def _or_none(api: Api, *names: str) -> Any:
+    """Return what the API tells; None where this token may not ask for it."""
+    try:
+        return api.get(*names)
+    except ApiRefused as refused:
+        if not refused.is_known or refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise
+        return None
+
+
+def _readers(api: Api, *place: str) -> list[Reader]:
+    """Return who reads the stream itself, with the names that people gave them."""
+    tree = _or_none(api, *place, "tree")
+    if not tree or not tree["levels"]:
+        return []
+    names: dict[str, str | None] = {}
+    found = []
+    for node in tree["levels"][0][:READERS_SHOWN]:
+        service_object, _, stream = node["stream"].partition("/")
+        if service_object not in names:
+            document = _or_none(api, service_object)
+            names[service_object] = None if document is None else document.get("name", "")
+        name = names[service_object]
+        found.append(Reader(service_object, stream, name or service_object, name is not None))
+    return found
+
+
+def _sources(stream: Stream) -> list[tuple[str, str]]:
+    """Return the code of each channel that is derived."""
+    return [
+        (name, str(channel["current-value"]))
+        for name, channel in stream.channels.items()
+        if "current-value" in channel
+    ]

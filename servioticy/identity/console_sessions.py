@@ -1,0 +1,101 @@
+"""Sessions of the console: a token is shown once, and a cookie stands for it from then on.
+
+The store has the token only as sealed with what the cookie holds. So whoever reads the store has
+no token, and whoever has the cookie has what the token gives: no less, no more, no longer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from servioticy.domain.tokens import digest
+from servioticy.identity.sealing import sealed, unsealed
+from servioticy.ports.addresses import Address, Addresses, Lookup
+from servioticy.ports.statements import Statements
+
+MOST = 100
+"""Of a tenant; another one ends the oldest."""
+PREFIX = "console "
+"""Of what delivery takes for a token when it is a session: no token has a blank in it."""
+
+
+class Session(NamedTuple):
+    """What a cookie stands for."""
+
+    token: str
+    expires_in: float
+    """seconds"""
+
+
+class ConsoleSessions:
+    """Begins, finds and ends sessions."""
+
+    def __init__(self, stored: Statements) -> None:
+        self._stored = stored
+
+    def begin(self, token: str, address: Address, seconds: float) -> str:
+        """Return the secret of a new session for who has shown the token. Raises Unavailable."""
+        secret = secrets.token_urlsafe(32)
+        self._stored.rows(
+            "begin",
+            digest=digest(secret),
+            tenant=address.caller,
+            token=sealed(token, secret),
+            known_by=address.known_by,
+            seconds=seconds,
+            keep=MOST - 1,
+        )
+        return secret
+
+    def session(self, secret: str) -> Session | None:
+        """Return what the secret stands for; None: nothing, or not any more."""
+        row = self._stored.row("session", digest=digest(secret)) if secret else None
+        token = None if row is None else unsealed(bytes(row[0]), secret)
+        return None if row is None or token is None else Session(token, row[1])
+
+    def end(self, secret: str) -> None:
+        """End it, and what was opened with it."""
+        self._stored.rows("end", digest=digest(secret))
+
+
+def answer_to_forgeries(secret: str) -> str:
+    """Return what each change has to carry: a page of another origin cannot know it."""
+    return hmac.new(secret.encode(), b"servioticy: changes", hashlib.sha256).hexdigest()
+
+
+class AddressesOfSessions:
+    """The addresses, for delivery: a session counts as the token that was shown for it."""
+
+    def __init__(self, addresses: Addresses, sessions: ConsoleSessions) -> None:
+        self._addresses = addresses
+        self._sessions = sessions
+
+    def address(
+        self, token: str, service_object: str | None, stream: str | None
+    ) -> Address | None:
+        """Return who asks, and what they name."""
+        if not token.startswith(PREFIX):
+            return self._addresses.address(token, service_object, stream)
+        session = self._sessions.session(token.removeprefix(PREFIX))
+        if session is None:
+            return None
+        found = self._addresses.address(session.token, service_object, stream)
+        return None if found is None else _until(found, session.expires_in)
+
+    def addresses(self, lookups: Sequence[Lookup]) -> list[Address | None]:
+        """Return the same for many; sessions, of which there are few, one by one."""
+        others = [each for each in lookups if not each.token.startswith(PREFIX)]
+        found = iter(self._addresses.addresses(others) if others else [])
+        return [
+            self.address(*each) if each.token.startswith(PREFIX) else next(found)
+            for each in lookups
+        ]
+
+
+def _until(address: Address, seconds: float) -> Address:
+    left = seconds if address.expires_in is None else min(seconds, address.expires_in)
+    return address._replace(expires_in=left)

@@ -1,0 +1,178 @@
+"""The console in a real browser, on the real platform: by its labels and the keyboard alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from browsing import Person, browser, person
+from cellars import Cellar
+from playwright.sync_api import Browser
+from running_platform import RunningPlatform
+
+__all__ = ["browser"]
+
+
+@pytest.fixture
+def visitor(browser: Browser, platform: RunningPlatform) -> Iterator[Person]:
+    with person(browser, platform.api_port) as found:
+        yield found
+
+
+@pytest.fixture
+def fresh(platform: RunningPlatform) -> str:
+    """The token of a tenant that has nothing yet."""
+    return platform.command("tenant", "create", f"console-{uuid.uuid4().hex}").stdout.strip()
+
+
+def test_a_person_signs_in_and_out(visitor: Person, platform: RunningPlatform) -> None:
+    visitor.open("/console/")
+    visitor.look("sign-in")
+    visitor.sign_in(platform.token)
+    assert visitor.page.evaluate("document.cookie") == ""
+
+    visitor.press("Sign out")
+    visitor.page.get_by_label("Token").wait_for()
+    visitor.open("/console/devices")
+    assert visitor.page.get_by_label("Token").is_visible()
+
+
+def test_the_first_visit_leads_to_a_live_derived_value(
+    visitor: Person, fresh: str, platform: RunningPlatform
+) -> None:
+    """By visible labels and the keyboard; what is shown is run as it is printed."""
+    visitor.sign_in(fresh)
+    visitor.sees("Add your first device")
+    visitor.look("first-visit-1")
+    visitor.write("What do you call it?", "Kitchen")
+    visitor.press("Add the device")
+
+    visitor.sees("What shall be made of it?")
+    visitor.look("first-visit-2")
+    visitor.press("Derive this")
+
+    visitor.press("Show the command")
+    visitor.sees("Waiting for the first value.")
+    visitor.press("Copy command for a shell")
+    visitor.sees("Copied")
+    command = visitor.page.evaluate("navigator.clipboard.readText()")
+    subprocess.run(["sh", "-c", command], check=True, capture_output=True, timeout=20)
+
+    visitor.sees("It works")
+    visitor.look("first-visit-3")
+    derived = visitor.page.locator("#derived")
+    named = derived.evaluate("each => ({...each.dataset})")
+    path = f"/{named['object']}/streams/{named['stream']}/lastUpdate"
+    status, _, body = platform.request("GET", path, token=fresh)
+    assert status == 200, body
+    (update,) = json.loads(body)["data"]
+    value = update["channels"][named["channel"]]["current-value"]
+    assert float(derived.inner_text()) == value == 21.5 * 1.8 + 32
+
+    visitor.press("To your devices", role="link")
+    visitor.sees("Kitchen: in Fahrenheit")
+    visitor.look("devices")
+
+
+def test_a_device_is_made_connected_tried_and_asked(
+    visitor: Person, fresh: str, platform: RunningPlatform
+) -> None:
+    visitor.sign_in(fresh)
+    visitor.open("/console/devices")
+    visitor.press("Add a device", role="link")
+    visitor.sees("Of which template?")
+    visitor.look("templates")
+    visitor.press("Electricity meter the power that a house takes", role="link")
+    visitor.write("Name", "Cellar's meter")
+    visitor.press("Add the device")
+    visitor.page.get_by_role("heading", name="Cellar's meter").wait_for()
+
+    visitor.write("watts W", "1234.5")
+    visitor.press("Send")
+    visitor.sees("The test update was accepted.")
+    visitor.sees("1234.5")
+
+    visitor.press("Ask for identify")
+    visitor.sees("It waits until the device connects.")
+    device = visitor.page.url.rsplit("/", 1)[1].partition("?")[0]
+    asked = visitor.page.locator("[data-actuation]").get_attribute("data-actuation")
+    platform.request(
+        "PUT", f"/{device}/actuations/{asked}", "done", fresh, {"Content-Type": "text/plain"}
+    )
+    visitor.look("device")
+
+    visitor.press("New token")
+    visitor.sees("It is shown only now.")
+    visitor.look("token")
+    commands = visitor.page.locator("pre").all_inner_texts()
+    done = subprocess.run(["sh", "-c", commands[1]], capture_output=True, text=True, timeout=20)
+    assert '"watts"' in done.stdout, done
+    assert commands[2].startswith("mosquitto_pub -h 127.0.0.1 -p")
+    visitor.press("Done", role="link")
+
+    visitor.press("Claim code")
+    visitor.sees("A claim code for it")
+    visitor.look("claim-code")
+    commands = visitor.page.locator("pre").all_inner_texts()
+    done = subprocess.run(["sh", "-c", commands[1]], capture_output=True, text=True, timeout=20)
+    assert json.loads(done.stdout)["id"] == device
+    visitor.press("Sign out")
+
+
+def test_what_is_refused_is_said_and_nothing_is_lost(visitor: Person, fresh: str) -> None:
+    visitor.sign_in(fresh)
+    visitor.open("/console/devices/no-such-device")
+    visitor.sees("This did not work")
+    visitor.look("refused")
+    # The browser says itself that the page was a 404.
+    visitor.wrong = [each for each in visitor.wrong if "404" not in each]
+
+
+@pytest.fixture
+def cellar(fresh: str, platform: RunningPlatform) -> Cellar:
+    return Cellar(platform, fresh)
+
+
+def test_a_stream_is_seen_live_and_its_history_by_zooming(visitor: Person, cellar: Cellar) -> None:
+    cellar.send_history()
+    visitor.sign_in(cellar.token)
+    visitor.press("Cellar", role="link")
+    visitor.press("air", role="link")
+    visitor.page.get_by_text("live", exact=True).first.wait_for()
+    visitor.sees("181 updates.")
+    visitor.sees("Cellar: in Fahrenheit")
+    visitor.sees("display")
+
+    cellar.send(cellar.newest + 1_000, 33.25)
+    visitor.page.locator("[data-now=temperature]", has_text="33.25").wait_for()
+    visitor.sees("most 33.25")
+    cellar.send(cellar.newest - 500, 1.5)
+    visitor.sees("1 came late, or once more (marked).")
+    visitor.look("stream")
+
+    visitor.press("All")
+    visitor.sees("as mean, least and most of")
+    visitor.press("Zoom in")
+    visitor.press("Earlier")
+    visitor.look("stream-history")
+    visitor.press("Live")
+    with visitor.page.expect_download() as loaded:
+        visitor.press("CSV", role="link")
+    text = loaded.value.path().read_text("utf-8")
+    assert len(text.splitlines()) == cellar.sent + 1
+
+
+def test_how_a_derived_stream_is_computed_is_told(visitor: Person, cellar: Cellar) -> None:
+    cellar.send_history()
+    cellar.send(cellar.newest + 1, 45)
+    visitor.sign_in(cellar.token)
+    visitor.press("Cellar: in Fahrenheit", role="link")
+    visitor.press("fahrenheit", role="link")
+    visitor.sees("The code threw an error.")
+    told = cellar.status()
+    for verdict, count in told.items():
+        visitor.page.locator(f"[data-count={verdict}]", has_text=str(count)).wait_for()
+    visitor.look("derived")

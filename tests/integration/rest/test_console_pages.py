@@ -1,0 +1,147 @@
+"""Pages of the console over the real API: what a browser is not needed for."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from api_builders import Caller, Platform, Served
+from flask.testing import FlaskClient
+
+from api.app import create_app
+from api.console.starters import STARTERS, Starter
+from sandbox.text import argument_names
+from servioticy.settings import Settings
+
+
+@pytest.fixture
+def served(backend: Platform) -> Served:
+    """With a real clock: test updates are of now."""
+    return Served(create_app(backend.ports, Settings(), time.time, argument_names), backend)
+
+
+@pytest.fixture
+def tenant(served: Served) -> Caller:
+    return served.tenant("a")
+
+
+@pytest.fixture
+def client(served: Served, tenant: Caller) -> FlaskClient:
+    found = served.app.test_client()
+    assert found.post("/console/sign-in", data={"token": tenant.token}).status_code == 303
+    return found
+
+
+def csrf(client: FlaskClient, path: str = "/console/devices") -> str:
+    found = re.search('name="csrf" content="([0-9a-f]+)"', client.get(path).text)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("kind", STARTERS, ids=lambda kind: kind.id)
+def test_each_kind_to_begin_with_is_a_template_that_is_taken(
+    tenant: Caller, kind: Starter
+) -> None:
+    answer = tenant.ask("POST", "/templates", json=kind.template)
+    assert answer.status_code == 201, answer.text
+
+
+@pytest.mark.parametrize("kind", STARTERS, ids=lambda kind: kind.id)
+def test_each_derivation_of_it_is_a_document_that_is_taken(tenant: Caller, kind: Starter) -> None:
+    channels = {name: {"type": "number"} for name in kind.channels}
+    device = tenant.create({"streams": {kind.stream: {"channels": channels}}})
+    for each in kind.derivations:
+        document = each.document("x", device, kind.stream, kind.channel)
+        answer = tenant.ask("POST", "/", json=document)
+        assert answer.status_code == 201, answer.text
+        assert not answer.get_json().get("warnings"), answer.text
+
+
+def test_who_has_nothing_is_led_and_who_has_something_is_not(
+    client: FlaskClient, tenant: Caller
+) -> None:
+    assert client.get("/console/").headers["Location"] == "/console/start"
+    tenant.create()
+    assert client.get("/console/").headers["Location"] == "/console/devices"
+
+
+def test_the_list_of_devices_has_pages(client: FlaskClient, tenant: Caller) -> None:
+    for _ in range(51):
+        tenant.create()
+
+    first = client.get("/console/devices").text
+    following = re.search('href="([^"]*cursor[^"]*)">Next page', first)
+    assert following is not None
+    second = client.get(following[1].replace("&amp;", "&")).text
+    assert (first.count('data-name="Device"'), second.count('data-name="Device"')) == (50, 1)
+
+
+def test_a_form_without_what_our_pages_carry_changes_nothing(
+    client: FlaskClient, tenant: Caller
+) -> None:
+    id_ = tenant.create()
+    path = f"/console/devices/{id_}/test"
+    form = {"stream": "a", "channel.x": "7"}
+
+    assert client.post(path, data=form).status_code == 403
+    assert client.post(path, data=form | {"csrf": csrf(client)}).status_code == 303
+
+
+def test_what_the_api_refuses_a_page_says_in_its_words(
+    client: FlaskClient, tenant: Caller
+) -> None:
+    id_ = tenant.create()
+    form = {"stream": "a", "channel.x": "warm", "csrf": csrf(client)}
+
+    answer = client.post(f"/console/devices/{id_}/test", data=form)
+    assert answer.status_code == 400
+    assert "number" in answer.text
+
+
+def test_a_new_token_ends_the_one_before(client: FlaskClient, tenant: Caller) -> None:
+    made = tenant.ask(
+        "POST", "/", json={"streams": {"a": {"channels": {"x": {"type": "number"}}}}}
+    )
+    before = made.get_json()
+    path = f"/console/devices/{before['id']}/token"
+
+    page = client.post(path, data={"csrf": csrf(client)}).text
+    token = re.search('<pre id="token"[^>]*>([0-9A-Za-z]{22})<', page)
+    assert token is not None
+    read = f"/{before['id']}/streams/a"
+    for one, status in ((before["api_token"], 403), (token[1], 204)):
+        answer = tenant.client.get(read, headers={"Authorization": one})
+        assert answer.status_code == status
+
+
+def test_the_code_of_a_stream_is_text_on_its_page(client: FlaskClient, tenant: Caller) -> None:
+    code = "function(a) { return '</pre><script>alert(1)</script>' ? 1 : 2 }"
+    channel = {"type": "number", "current-value": code}
+    streams = {
+        "a": {"channels": {"x": {"type": "number"}}},
+        "<b>": {"channels": {'"><img src=x>': channel}},
+    }
+    id_ = tenant.create({"version": "0.2.0", "streams": streams})
+
+    page = client.get(f"/console/streams/{id_}/%3Cb%3E")
+    assert page.status_code == 200
+    assert "<script>alert" not in page.text
+    assert "<img src=x" not in page.text
+
+
+@pytest.mark.parametrize("path", ["streams/{}/none", "streams/none/a", "devices/none", "nothing"])
+def test_what_is_not_there_is_a_404_for_people(
+    client: FlaskClient, tenant: Caller, path: str
+) -> None:
+    answer = client.get(f"/console/{path.format(tenant.create())}")
+    assert (answer.status_code, "did not work" in answer.text) == (404, True)
+
+
+def test_assets_are_asked_for_once(client: FlaskClient) -> None:
+    page = client.get("/console/devices").text
+    for path in set(re.findall('(?:src|href)="(/console/assets/[^"]*)"', page)):
+        answer = client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert answer.headers["Cache-Control"].endswith("immutable")
+        assert answer.headers["Content-Encoding"] == "gzip"
+    assert client.get("/console/assets/other/console.css").status_code == 404

@@ -1,0 +1,74 @@
+"""A cellar whose air is measured for a day, and what is derived of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from running_platform import RunningPlatform, until
+
+SECONDS = 30.0
+STEP = 20_000
+"""Milliseconds between two updates."""
+COUNT = 2_000
+"""More than a page of history has: a plot of all has to ask for aggregates."""
+CODE = (
+    "function(device) { var value = iot.value(device, 'temperature'); "
+    "if (value > 40) return value.no.such; return value > 23 ? null : value * 1.8 + 32 }"
+)
+
+
+class Cellar:
+    """Two Service Objects of one tenant."""
+
+    def __init__(self, platform: RunningPlatform, token: str) -> None:
+        self.platform = platform
+        self.token = token
+        self.sent = 0
+        self.newest = int(time.time() * 1000) - STEP
+        channels = {"temperature": {"type": "number", "unit": "Cel"}, "door": {"type": "boolean"}}
+        self.device = self._asked(
+            "POST", "/", {"name": "Cellar", "streams": {"air": {"channels": channels}}}
+        )["id"]
+        derived = {"type": "number", "unit": "F", "current-value": CODE}
+        document = {
+            "version": "0.2.0",
+            "name": "Cellar: in Fahrenheit",
+            "groups": {"device": {"soIds": [self.device], "stream": "air"}},
+            "streams": {"fahrenheit": {"channels": {"fahrenheit": derived}}},
+        }
+        self.derived = self._asked("POST", "/", document)["id"]
+        path = f"/{self.device}/streams/air/subscriptions"
+        self._asked("POST", path, {"callback": "pubsub", "destination": "display"})
+
+    def send_history(self) -> None:
+        """Send all of them, and wait until what is derived is stored."""
+        first = self.newest - (COUNT - 1) * STEP
+        updates = [_update(first + number * STEP, 20 + number % 7 / 2) for number in range(COUNT)]
+        for begin in range(0, COUNT, 1_000):
+            batch = updates[begin : begin + 1_000]
+            self._asked("POST", f"/{self.device}/streams/air/updates", batch)
+        self.sent += COUNT
+        until(lambda: sum(self.status().values()) >= COUNT, SECONDS)
+
+    def send(self, timestamp: int, temperature: float) -> None:
+        """Send one more."""
+        self.sent += 1
+        body = _update(timestamp, temperature)
+        self._asked("PUT", f"/{self.device}/streams/air", body)
+
+    def status(self) -> dict[str, int]:
+        """How often computations have ended how."""
+        told = self._asked("GET", f"/{self.derived}/streams/fahrenheit/status")
+        return {each["verdict"]: each["count"] for each in told["verdicts"]}
+
+    def _asked(self, method: str, path: str, body: Any = None) -> Any:
+        status, _, answer = self.platform.request(method, path, body, self.token)
+        assert status < 300, answer
+        return json.loads(answer)
+
+
+def _update(timestamp: int, temperature: float) -> dict[str, Any]:
+    channels = {"temperature": {"current-value": temperature}, "door": {"current-value": False}}
+    return {"channels": channels, "lastUpdate": timestamp}
