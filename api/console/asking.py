@@ -57,6 +57,15 @@ class Api:
         """Return what stands at `/NAME/NAME`, or None. Raises ApiRefused."""
         return self.ask("GET", *names, query=query).value
 
+    def found(self, *names: str) -> Any:
+        """Return the same; None where this token may not ask for it, or it is gone."""
+        try:
+            return self.get(*names)
+        except ApiRefused as refused:
+            if not refused.is_known or refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+            return None
+
     def post(self, *names: str, body: Any = None, **query: Any) -> Any:
         """Send it there, and return the answer. Raises ApiRefused."""
         return self.ask("POST", *names, body=body, query=query).value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Flask, Response, g, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 
-from api.console import devices, first_visit, sign_in, streams
+from api.console import devices, first_visit, sign_in, streams, topology
 from api.console.asking import ApiRefused
 from api.console.assets import Assets, serve_assets
 from api.console.connecting import About
@@ -51,6 +51,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     first_visit.add(app, about)
     devices.add(app, about)
     streams.add(app)
+    topology.add(app)
     return app
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from flask import Flask, abort, g, render_template
 
-from api.console.asking import Api, ApiRefused
+from api.console.asking import Api
 from api.console.documents import Stream, streams_of
 from servioticy.domain.console import ROOT
 from servioticy.domain.verdicts import EMITTED, FILTERED, MISSING, STALE, SUPERSEDED, VERDICTS
@@ -48,29 +48,19 @@ def add(app: Flask) -> None:
             stream=found,
             rows=rows,
             plotted=[name for name in found.channels if found.kind(name) in PLOTTED],
-            status=_or_none(api, *place, "status") if found.is_derived else None,
+            status=api.found(*place, "status") if found.is_derived else None,
             means=VERDICTS,
             harmless=HARMLESS,
             readers=_readers(api, *place),
-            subscriptions=(_or_none(api, *place, "subscriptions") or {}).get("subscriptions", []),
+            subscriptions=(api.found(*place, "subscriptions") or {}).get("subscriptions", []),
             formats=FORMATS,
             sources=_sources(found),
         )
 
 
-def _or_none(api: Api, *names: str) -> Any:
-    """Return what the API tells; None where this token may not ask for it."""
-    try:
-        return api.get(*names)
-    except ApiRefused as refused:
-        if not refused.is_known or refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise
-        return None
-
-
 def _readers(api: Api, *place: str) -> list[Reader]:
     """Return who reads the stream itself, with the names that people gave them."""
-    tree = _or_none(api, *place, "tree")
+    tree = api.found(*place, "tree")
     if not tree or not tree["levels"]:
         return []
     names: dict[str, str | None] = {}
@@ -78,7 +68,7 @@ def _readers(api: Api, *place: str) -> list[Reader]:
     for node in tree["levels"][0][:READERS_SHOWN]:
         service_object, _, stream = node["stream"].partition("/")
         if service_object not in names:
-            document = _or_none(api, service_object)
+            document = api.found(service_object)
             names[service_object] = None if document is None else document.get("name", "")
         name = names[service_object]
         found.append(Reader(service_object, stream, name or service_object, name is not None))

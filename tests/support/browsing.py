@@ -19,7 +19,7 @@ from servioticy.settings import load
 PICTURES = Path(os.environ.get("SERVIOTICY_TEST_PICTURES", "build/console"))
 """Where screenshots go: to be looked at."""
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 780}
-MILLISECONDS = 15_000
+MILLISECONDS = 30_000
 PRESSES = 80
 """Of Tab, until somebody gives up looking for a thing."""
 

@@ -16,7 +16,7 @@ function copying() {
       await navigator.clipboard.writeText(document.getElementById(button.dataset.copies).textContent);
       const word = button.querySelector("span");
       word.textContent = "Copied";
-      setTimeout(() => { word.textContent = "Copy"; }, 2000);
+      button.addEventListener("blur", () => { word.textContent = "Copy"; }, { once: true });
     });
   }
 }

@@ -22,7 +22,10 @@ export class Live {
     this.#state = state;
   }
 
-  /** Call `update` with each update of the stream from after this timestamp on. */
+  /**
+   * Call `update` with each update of the stream from after this timestamp on, and with the
+   * message that brought it. Without a stream: those of all streams, as they come.
+   */
   watch(object, stream, after, update) {
     const id = String(this.#number++);
     this.#watched.set(id, { object, stream, after, update, event: null });
@@ -54,14 +57,15 @@ export class Live {
   #subscribe(id) {
     const { object, stream, after, event } = this.#watched.get(id);
     const from = event === null ? (after === null ? {} : { after }) : { last: event };
-    this.#socket.send(JSON.stringify({ do: "subscribe", id, serviceObject: object, stream, ...from }));
+    const what = stream === null ? { serviceObject: object } : { serviceObject: object, stream, ...from };
+    this.#socket.send(JSON.stringify({ do: "subscribe", id, ...what }));
   }
 
   #hear(said) {
     const watched = this.#watched.get(said.id);
     if (watched === undefined) return;
     if (said.event) watched.event = said.event;
-    if (said.update) watched.update(said.update, watched);
+    if (said.update) watched.update(said.update, said);
     if (said.is === "ended") setTimeout(() => this.#subscribe(said.id), FIRST_PAUSE);
   }
 }
