@@ -94,8 +94,10 @@ async def lend(
     """
     begins = last
     if last is None and admission.after is None:
-        at = _now(feeds, admission.partition)
         timestamp = await newest(admission)
+        # Where that takes long others go on: it begins at what is now, of which nobody has to be
+        # asked, and not at what was when it came.
+        at = _now(feeds, admission.partition)
         timestamp = OLDEST if timestamp is None else timestamp
         begins = last = EventId(at, None, timestamp, feeds.fanout.log)
     cursor = await _cursor(feeds, admission, last)

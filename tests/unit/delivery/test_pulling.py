@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 from collections.abc import Iterator
@@ -215,6 +216,28 @@ def test_events_go_on_in_the_history_where_the_topic_is_not_read(
     assert got == [11, 12]
     assert again.last is not None
     assert again.last.startswith("s"), "the history gave it"
+
+
+def test_who_begins_now_asks_the_topic_nothing_however_long_the_store_takes(running) -> None:
+    """Others go on meanwhile: to read that again for each of a thousand who come is much."""
+    newest, asked = running.hub.newest, list[str]()
+
+    async def slow(admission: Any) -> Any:
+        found = await newest(admission)
+        emit(running, 1, 2)
+        await asyncio.sleep(0.05)
+        return found
+
+    def noted(name: str) -> Any:
+        call = getattr(running.topic, name)
+        return mock.patch.object(running.topic, name, lambda *x: asked.append(name) or call(*x))
+
+    with mock.patch.object(running.hub, "newest", slow), noted("begins_at"), noted("read"):
+        events = Events(running, STREAM)
+        emit(running, 3)
+
+        assert events.next()["lastUpdate"] == 3
+    assert asked == []
 
 
 BEFORE, NOW = "0a0a0a0a", "0b0b0b0b"
