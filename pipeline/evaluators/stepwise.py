@@ -1,7 +1,7 @@
 """Grows trees one computation at a time, whoever computes which.
 
 The serial law itself, as plainly as in `sandbox/trees.py`. It is for what no evaluator can
-grow whole: knots of several tenants or evaluators, trees whose code ends a process, and
+grow whole: knots of several evaluators, trees whose code ends a process, and
 trees whose limits or outcomes somebody has to watch.
 """
 

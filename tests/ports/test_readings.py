@@ -167,6 +167,27 @@ def test_what_is_not_fed_is_not_moved(moving: World) -> None:
     assert moving.create("u", *JOINING).moves == ((1, ("r",)),)
 
 
+def test_nobody_leaves_where_something_of_their_tenant_is_held(moving: World) -> None:
+    """Another of its tenant's has come there, and not all that is sent on to it: what others send
+    the tenant there is held, for the one that is to move, too."""
+    moving.create("v", X)
+    moving.finish()
+    assert moving.storage.node("v").partition == moving.storage.node("r").partition == 1
+    for number, each in enumerate(("r", "v")):
+        moving.activate(each, 8 + number, X)
+    moving.begin("r", 3, 1)
+    moving.begin("v", 4, 0)
+    with pytest.raises(Unavailable, match="still moving"):
+        moving.create("u", *JOINING)
+    moving.begin("v", 5, 1, moved_from=0)
+    with pytest.raises(Unavailable, match="still moving"):
+        moving.create("u", *JOINING)
+
+    moving.store(EndInputs(moving.reader, ("v",), (X,), (0, 5), arrived=True), 1)
+
+    assert moving.create("u", *JOINING).moves == ((1, ("r",)),)
+
+
 def test_what_may_not_be_read_moves(moving: World) -> None:
     """Whoever ends a grant keeps nobody where they are."""
     moving.activate("r", 9, X)
