@@ -195,7 +195,7 @@ class Inputs:
         effect = EndInputs(record.tenant, here, refs, source, arrived=moves)
         if moves:
             return Change(effect, self._awaiting(look_up))
-        told = revoking.verdicts(self._partition, here, refs)
+        told = revoking.verdicts(self._partition, self._partition.store.closes(effect))
         return Change(effect, partial(self._forget, here, refs, is_open=False), told)
 
     def _awaiting(self, look_up: Callable[[], None]) -> Callable[[], None]:

@@ -6,7 +6,7 @@ somebody's stream is updated is nobody's business who may not read it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import orjson
@@ -25,18 +25,17 @@ MAX_TOLD = 1000
 
 
 def verdicts(
-    partition: Partition, readers: Iterable[str], streams: Iterable[StreamRef]
+    partition: Partition, ended: Mapping[str, Sequence[StreamRef]]
 ) -> list[StoredVerdict]:
-    """Tell the composites of these readers that may read these streams until now."""
-    ended = list(streams)
-    return list(islice(_told(partition, readers, ended), MAX_TOLD))
+    """Tell the composites that may read these streams until now, by reader."""
+    return list(islice(_told(partition, ended), MAX_TOLD))
 
 
 def _told(
-    partition: Partition, readers: Iterable[str], ended: list[StreamRef]
+    partition: Partition, ended: Mapping[str, Sequence[StreamRef]]
 ) -> Iterator[StoredVerdict]:
-    for reader in _loaded(partition, readers):
-        lost = [ref for ref in ended if ref in reader.inputs and reader.inputs[ref].is_open]
+    for reader in _loaded(partition, ended):
+        lost = ended[reader.id]
         for stream in reading(reader, lost):
             number = reader.stream_ids.get(stream.ref.stream)
             if number is not None:

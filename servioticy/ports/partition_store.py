@@ -402,6 +402,12 @@ class PartitionStore(Protocol):
     def erases(self, change: Erase) -> bool:
         """Whether this is a later erasure than the stream's last one."""
 
+    def closes(self, change: EndInputs) -> Mapping[str, Sequence[StreamRef]]:
+        """Return of each reader what it may read until this, which ends it.
+
+        Nothing where it is an End that came late: something later has been heeded before.
+        """
+
     def grant(self, grant: str) -> Grant | None:
         """Return a grant, whether it is in force yet or not; None where it is gone."""
 

@@ -174,6 +174,15 @@ def end(database: Database, effect: EndInputs, partition: int) -> None:
     _forget_marks(database, effect.streams, partition)
 
 
+def closes(database: Database, effect: EndInputs) -> dict[str, list[StreamRef]]:
+    """Return of each reader what it may read until this, which ends it."""
+    found: dict[str, list[StreamRef]] = {}
+    values = _values(effect, effect.streams, 0)
+    for reader, source, stream in database.rows(_SQL["closes"], values):
+        found.setdefault(reader, []).append(StreamRef(source, stream))
+    return found
+
+
 def inputs(
     database: Database, ids: Sequence[str]
 ) -> Mapping[str, dict[StreamRef, InputFromOutside]]:

@@ -31,6 +31,7 @@ from servioticy.ports.partition_store import (
     Channel,
     ComponentMember,
     Crossing,
+    EndInputs,
     Erase,
     OutsideReader,
     Progress,
@@ -216,6 +217,10 @@ class PostgresPartitionStore:
     def erases(self, change: Erase) -> bool:
         """Whether this is a later erasure than the stream's last one."""
         return self._database.row(self._sql["erases"], change._asdict()) is not None
+
+    def closes(self, change: EndInputs) -> Mapping[str, Sequence[StreamRef]]:
+        """Return of each reader what it may read until this, which ends it."""
+        return borders.closes(self._database, change)
 
     def channels(self, partition: int, streams: Iterable[StreamRef]) -> dict[StreamRef, Channel]:
         """Return who is fed in the partition with these streams of other tenants, and how far."""

@@ -145,6 +145,21 @@ def test_an_end_that_is_sent_on_closes_until_it_begins_again(
     assert (border.is_open(), border.last()) == (True, LastUpdate(5, document(5)))
 
 
+def test_an_end_that_comes_late_closes_nothing(border: Border) -> None:
+    """It was sent on, and the stream may be read again since: nobody is told that it may not."""
+    ended = EndInputs(border.reader, ("r",), (A,), (0, 5))
+    assert border.store.closes(ended) == {"r": [A]}
+    moved(border, 9)
+    assert border.store.closes(ended) == {"r": [A]}, "it comes from where the reader was"
+    border.begin(9, 8, partition=0, forwarded=True)
+    assert border.store.closes(ended) == {}
+    arrived(border, 9)
+
+    assert border.store.closes(ended) == {}
+    border.end(12, partition=0)
+    assert border.store.closes(ended._replace(source=(0, 13))) == {}, "it is closed"
+
+
 # What is held meanwhile.
 
 

@@ -373,6 +373,7 @@ class World:
                 self.tasks[number].rest()
             except Crash:
                 self.crash()
+            self.platform.state.broker_answers = True
 
     def lengths(self) -> list[int]:
         return [len(each) for each in self.platform.state.log]
@@ -474,7 +475,7 @@ def assert_equal_for_readers(world: World, oracle: LogOracle) -> None:
     found = {
         (ref, row.timestamp): value_of(row.document)
         for ref, number in world.platform.state.streams.items()
-        for row in history.page(StreamKey(world.tenant_of(ref[0]), number), (0, 99), 999, 10**9)
+        for row in history.page(StreamKey(world.tenant_of(ref[0]), number), (0, 9999), 9999, 10**9)
     }
     assert found == oracle.stored
 

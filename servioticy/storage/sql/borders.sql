@@ -253,6 +253,19 @@ UPDATE inputs_from_outside
    AND CASE WHEN awaits_at IS NULL THEN told_in = %(from)s AND told_at >= %(offset)s
             ELSE left_told_in = %(from)s AND left_told_at >= %(offset)s END IS NOT TRUE;
 
+-- closes --
+-- What these may read until they may not any more, as of end_inputs.
+SELECT reader, inputs_from_outside.source, inputs_from_outside.stream
+  FROM unnest(%(sources)s::text[], %(streams)s::text[]) AS ended (source, stream)
+  JOIN inputs_from_outside ON inputs_from_outside.source = ended.source
+   AND inputs_from_outside.stream = ended.stream
+ WHERE reader = ANY(%(readers)s::text[])
+   AND tenant_id = %(tenant)s
+   AND is_open
+   AND CASE WHEN awaits_at IS NULL THEN told_in = %(from)s AND told_at >= %(offset)s
+            ELSE left_told_in = %(from)s AND left_told_at >= %(offset)s END IS NOT TRUE
+ ORDER BY reader, inputs_from_outside.source, inputs_from_outside.stream;
+
 -- end_moved --
 -- This partition sends nothing on any more.
 UPDATE inputs_from_outside

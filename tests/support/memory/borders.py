@@ -120,6 +120,16 @@ def end(state: State, effect: EndInputs, partition: int) -> None:
         _free_held(state, effect.tenant, partition)
 
 
+def closes(state: State, effect: EndInputs) -> dict[str, list[StreamRef]]:
+    """Return of each reader what it may read until this, which ends it."""
+    found: dict[str, list[StreamRef]] = {}
+    for (reader, ref), row in _rows(state, effect.tenant, effect.readers, effect.streams):
+        told = row.told if row.awaits is None else row.left_told
+        if row.is_open and not _passed(told, effect.source):
+            found.setdefault(reader, []).append(ref)
+    return found
+
+
 def store(state: State, batch: Batch) -> None:
     """Note what a batch has for these tables."""
     for each in batch.inputs:

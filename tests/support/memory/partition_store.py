@@ -32,6 +32,7 @@ from servioticy.ports.partition_store import (
     Channel,
     ComponentMember,
     Crossing,
+    EndInputs,
     Erase,
     OutsideReader,
     Progress,
@@ -196,6 +197,12 @@ class MemoryPartitionStore:
         if number is None:
             return False
         return not change.change or change.change > self._state.erased_by.get(number, 0)
+
+    def closes(self, change: EndInputs) -> Mapping[str, Sequence[StreamRef]]:
+        """Return of each reader what it may read until this, which ends it."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return borders.closes(self._state, change)
 
     def channels(self, partition: int, streams: Iterable[StreamRef]) -> dict[StreamRef, Channel]:
         """Return who is fed in the partition with these streams of other tenants, and how far."""
