@@ -43,6 +43,7 @@ class Tidings:
         self, readers: Sequence[OutsideReader], lasts: Lasts, moved_from: int | None = None
     ) -> None:
         """Feed these from here on; with `moved_from` what they know moves along with them."""
+        changes = {each.reader: each.change for each in readers}
         for (partition, tenant), streams in _together(readers).items():
             for names, refs in streams:
                 known = {} if moved_from is not None else lasts(refs)
@@ -50,7 +51,13 @@ class Tidings:
                     most = MAX_TOLD_READERS if size <= MAX_TOLD_BYTES else READERS_OF_LARGE
                     for part in _readers(names, most):
                         record = BeginRecord(
-                            self._source, self._provider, tenant, part, tuple(some), moved_from
+                            self._source,
+                            self._provider,
+                            tenant,
+                            part,
+                            tuple(some),
+                            moved_from,
+                            changes=tuple(changes[each] for each in part),
                         )
                         self._add(partition, write(record))
 

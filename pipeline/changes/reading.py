@@ -161,6 +161,7 @@ class Inputs:
         here = _without(record.readers, elsewhere)
         if not here:
             return Change(None, _nothing)
+        changes = dict(zip(record.readers, record.changes, strict=False))
         streams = tuple(
             (each.ref, each.timestamp, None if each.timestamp is None else bytes(each.update))
             for each in record.streams
@@ -173,6 +174,7 @@ class Inputs:
             (record.source.partition, record.source.offset),
             record.moved_from,
             record.forwarded is not None,
+            tuple(changes[each] for each in here if each in changes),
         )
         refs = [each.ref for each in record.streams]
         forget = partial(self._forget, here, refs, is_open=True)
@@ -225,6 +227,9 @@ class Inputs:
             told: LogRecord = msgspec.structs.replace(
                 record, readers=tuple(readers), forwarded=place
             )
+            if isinstance(told, BeginRecord) and told.changes:
+                named = dict(zip(record.readers, told.changes, strict=True))
+                told = msgspec.structs.replace(told, changes=tuple(named[e] for e in readers))
             self._output.send_to_log(owner, told)
         if by_owner:
             self._output.flush()

@@ -164,6 +164,9 @@ class BeginRecord(msgspec.Struct, tag="begin", tag_field="kind", frozen=True):
     what they know of the streams moves along with them."""
     forwarded: tuple[Small, Whole] | None = None
     """As of an update; what is below zero has been looked at for repeats."""
+    changes: tuple[Large, ...] = ()
+    """Of each reader the change by which it reads them; where one has named a stream anew since,
+    this is none of its."""
 
 
 class EndRecord(msgspec.Struct, tag="end", tag_field="kind", frozen=True):

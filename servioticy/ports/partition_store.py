@@ -267,6 +267,9 @@ class BeginInputs(NamedTuple):
     """partition and offset: an older Begin of the same partition changes nothing"""
     moved_from: int | None = None
     forwarded: bool = False
+    changes: tuple[int, ...] = ()
+    """by which each of the readers reads: a stream that one has named by a later change is not
+    begun; of none it is not known"""
 
 
 class EndInputs(NamedTuple):

@@ -25,6 +25,9 @@ from servioticy.storage.queries import queries
 
 _SQL = queries("borders")
 
+LATEST = 2**63 - 1
+"""Later than any change."""
+
 
 def border_parts(batch: Batch) -> list[Prepared]:
     """Of each of these tables what the batch has for it."""
@@ -111,6 +114,7 @@ def name_inputs(database: Database, effect: Activate, tenant: int, partition: in
     if effect.members:
         kept = set(effect.kept)
         values["kept"] = _flags(each in kept for each in effect.members)
+        values["change"] = effect.change
         database.rows(_SQL["name_inputs"], values)
 
 
@@ -149,6 +153,7 @@ def begin(database: Database, effect: BeginInputs, partition: int) -> None:
     refs, timestamps, documents = columns(effect.streams, 3)
     values = _values(effect, refs, partition) | {
         "provider": effect.provider,
+        "changes": numbers(effect.changes or [LATEST] * len(effect.readers)),
         "moved_from": effect.moved_from,
         "timestamps": list(timestamps),
         "documents": [None if each is None else each.decode() for each in documents],

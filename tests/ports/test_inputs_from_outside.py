@@ -176,6 +176,23 @@ def test_begin_feeds_and_tells_the_last_update(border: Border) -> None:
     assert border.last() is None
 
 
+@pytest.mark.parametrize("moved_from", [None, 0])
+def test_begin_by_an_earlier_change_is_none_of_who_names_the_stream_anew(
+    border: Border, moved_from: int | None
+) -> None:
+    """It was sent once more, and may have been permitted no longer meanwhile."""
+    border.in_force()  # by the second change
+    border.begin(3, 7, changes=(1,), moved_from=moved_from)
+    assert border.fed(1) == []
+    border.begin(3, 7, changes=(1,), forwarded=True)
+    assert border.last() is None
+
+    border.begin(3, 7, changes=(2,))
+
+    assert border.fed(1) == [("r", 1, False)]
+    assert border.last() == LastUpdate(7, document(7))
+
+
 @pytest.mark.parametrize("offset", [2, 3])
 def test_begin_twice_or_late_changes_nothing(border: Border, offset: int) -> None:
     """Of the same partition; places of two cannot be compared."""

@@ -48,6 +48,8 @@ class Input:
     """partitions that still send on what came there before it moved"""
     told: dict[int, int] = field(default_factory=dict)
     """from each partition of the provider: where the last begin or end was said"""
+    left_told: dict[int, int] = field(default_factory=dict)
+    """the same of what is sent on, while that is awaited"""
 
 
 def outside(ref: Ref, reader: str) -> Ref:

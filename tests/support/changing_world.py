@@ -69,6 +69,8 @@ class Faulty:
         world.memory.save()
         before = set(world.platform.state.inputs_from_outside)
         replaced = self._inner.store(batch)
+        if batch.taken_up:  # such a transaction waits for the disk
+            world.memory.is_on_disk()
         if isinstance(batch.effect, Activate):
             world.note_inputs(batch.effect, before)
         if fault == "after":
@@ -77,6 +79,13 @@ class Faulty:
             world.memory.fall(int(fault[-1]))
             raise Crash
         return replaced
+
+    def not_acknowledged(self, *places: int) -> Any:
+        """What is emitted again is on the disk, as nobody could tell that it has been decided."""
+        found = self._inner.not_acknowledged(*places)
+        if found:
+            self._world.memory.is_on_disk()
+        return found
 
     def purge(self, partition: int, _most: int, most_bytes: int) -> int | None:
         """Removes less at once than it is asked for, so that much is left at any moment."""

@@ -288,7 +288,9 @@ class LogOracle(ChangingOracle):
                     self._moved(record, reader, ref, partition)
 
     def _is_news(self, record: BeginRecord | EndRecord, reader: str, ref: Ref) -> bool:
-        source, told = record.source, self.inputs[reader, ref].told
+        source, known = record.source, self.inputs[reader, ref]
+        is_direct = isinstance(record, BeginRecord) and record.forwarded is None
+        told = known.left_told if known.awaited and not is_direct else known.told
         if source.offset <= told.get(source.partition, -1):
             return False
         told[source.partition] = source.offset
@@ -296,8 +298,11 @@ class LogOracle(ChangingOracle):
 
     def _begin(self, record: BeginRecord, reader: str, ref: Ref, partition: int) -> None:
         known = self.inputs[reader, ref]
+        if dict(zip(record.readers, record.changes, strict=True))[reader] < known.since:
+            return  # it has been named anew since
         if record.forwarded is None:
             known.fed_in.add(partition)
+        told = dict(known.told)
         if self.owner[reader] != partition or not self._is_news(record, reader, ref):
             return
         known.is_open = True
@@ -306,6 +311,7 @@ class LogOracle(ChangingOracle):
             known.last = last_of(last)
         elif (reader, ref, *record.source[:2]) not in self.moved:
             known.awaited.add(record.moved_from)
+            known.left_told = told
 
     def _end_of(self, record: EndRecord, reader: str, refs: Sequence[Ref], partition: int) -> None:
         """They may not be read any more."""

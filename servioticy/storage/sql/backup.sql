@@ -79,7 +79,7 @@ SELECT reader, source, stream, tenant_id, provider_id, kept, is_open, fed_in, le
        left_told_in, left_told_at - coalesce(left_told.next, 0) AS left_told_at,
        awaits_in, awaits_at - coalesce(awaits.next, 0) AS awaits_at,
        arrived_in, arrived_at - coalesce(arrived.next, 0) AS arrived_at,
-       since, "timestamp", document
+       since, named_by, "timestamp", document
   FROM inputs_from_outside
   LEFT JOIN begun AS told ON told.log_partition = told_in
   LEFT JOIN begun AS left_told ON left_told.log_partition = left_told_in

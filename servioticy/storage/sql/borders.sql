@@ -19,9 +19,9 @@ WITH named AS (
                AS be_read) AS may
 )
 INSERT INTO inputs_from_outside (reader, source, stream, tenant_id, provider_id, kept, is_open,
-                                 "timestamp", document)
-SELECT reader, source, stream, named.tenant_id, provider_id, kept, be_read, last."timestamp",
-       last.document
+                                 named_by, "timestamp", document)
+SELECT reader, source, stream, named.tenant_id, provider_id, kept, be_read, %(change)s,
+       last."timestamp", last.document
   FROM named
   LEFT JOIN LATERAL (
        SELECT "timestamp", document
@@ -72,7 +72,12 @@ DELETE FROM marks
         WHERE fed.source = marks.source
           AND fed.stream = marks.stream
           AND marks.log_partition IN (fed.fed_in, fed.left_in))
-   AND NOT begins_wait(%(partition)s);
+   AND NOT EXISTS (
+       SELECT FROM put_off
+        WHERE put_off.log_partition = %(partition)s
+          AND NOT taken_up
+          AND NOT held
+          AND substr(record, 1, 15) = '{"kind":"begin"');
 
 -- forget_unread_marks --
 -- The same of all streams: whoever was fed here may have gone while it was computed elsewhere.
@@ -83,7 +88,12 @@ DELETE FROM marks
         WHERE fed.source = marks.source
           AND fed.stream = marks.stream
           AND marks.log_partition IN (fed.fed_in, fed.left_in))
-   AND NOT begins_wait(%(partition)s);
+   AND NOT EXISTS (
+       SELECT FROM put_off
+        WHERE put_off.log_partition = %(partition)s
+          AND NOT taken_up
+          AND NOT held
+          AND substr(record, 1, 15) = '{"kind":"begin"');
 
 -- awaiting --
 -- Who awaits here what another partition sends on, and how much is held.
@@ -151,7 +161,7 @@ SELECT
    FOR UPDATE;
 
 -- begin_inputs --
--- Where what was begun so far is not as late.
+-- Where what was begun so far is not as late, and the stream has not been named anew since.
 WITH begun AS (
     UPDATE inputs_from_outside
        SET is_open = true, fed_in = %(partition)s, told_in = %(from)s, told_at = %(offset)s,
@@ -160,8 +170,10 @@ WITH begun AS (
            document = CASE WHEN kept THEN last.document::json END
       FROM unnest(%(sources)s::text[], %(streams)s::text[], %(timestamps)s::bigint[],
                   %(documents)s::text[])
-           AS last (source, stream, "timestamp", document)
-     WHERE reader = ANY(%(readers)s::text[])
+           AS last (source, stream, "timestamp", document),
+           unnest(%(readers)s::text[], %(changes)s::bigint[]) AS told (reader, change)
+     WHERE inputs_from_outside.reader = told.reader
+       AND named_by <= told.change
        AND inputs_from_outside.source = last.source
        AND inputs_from_outside.stream = last.stream
        AND tenant_id = %(tenant)s
@@ -193,7 +205,9 @@ WITH begun AS (
       FROM (SELECT reader, source, stream,
                    (arrived_in = %(from)s AND arrived_at >= %(offset)s) IS TRUE AS has_come
               FROM inputs_from_outside
-             WHERE reader = ANY(%(readers)s::text[])
+              JOIN unnest(%(readers)s::text[], %(changes)s::bigint[]) AS told (reader, change)
+             USING (reader)
+             WHERE named_by <= change
                AND (source, stream) IN (SELECT source, stream
                                           FROM unnest(%(sources)s::text[], %(streams)s::text[])
                                                AS s (source, stream))) AS these
@@ -226,8 +240,10 @@ UPDATE inputs_from_outside
        left_told_in = CASE WHEN awaits_at IS NOT NULL THEN %(from)s ELSE left_told_in END,
        left_told_at = CASE WHEN awaits_at IS NOT NULL THEN %(offset)s ELSE left_told_at END
   FROM unnest(%(sources)s::text[], %(streams)s::text[], %(timestamps)s::bigint[],
-              %(documents)s::text[]) AS last (source, stream, "timestamp", document)
- WHERE reader = ANY(%(readers)s::text[])
+              %(documents)s::text[]) AS last (source, stream, "timestamp", document),
+       unnest(%(readers)s::text[], %(changes)s::bigint[]) AS told (reader, change)
+ WHERE inputs_from_outside.reader = told.reader
+   AND named_by <= told.change
    AND inputs_from_outside.source = last.source
    AND inputs_from_outside.stream = last.stream
    AND tenant_id = %(tenant)s

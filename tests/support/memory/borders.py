@@ -33,7 +33,8 @@ def name(state: State, effect: Activate, tenant: int, partition: int) -> None:
         row = rows.get(key)
         if row is None:
             may = _may_be_read(state, key[1], tenant)
-            row = rows[key] = InputRow(tenant, provider, kept=False, is_open=may)
+            row = InputRow(tenant, provider, kept=False, is_open=may, named_by=effect.change)
+            rows[key] = row
         if not kept:
             row.last = None
         elif not row.kept and row.is_open:
@@ -74,8 +75,9 @@ def begin(state: State, effect: BeginInputs, partition: int) -> None:
     """Let these readers read from now on, those that name the streams, and feed them here."""
     origin, offset = effect.source
     lasts = {ref: (at, text) for ref, at, text in effect.streams}
-    for (_reader, ref), row in _rows(state, effect.tenant, effect.readers, lasts):
-        if row.provider != effect.provider:
+    changes = dict(zip(effect.readers, effect.changes, strict=False))
+    for (reader, ref), row in _rows(state, effect.tenant, effect.readers, lasts):
+        if row.provider != effect.provider or changes.get(reader, GONE) < row.named_by:
             continue
         at, text = lasts[ref]
         last = LastUpdate(at, text) if row.kept and at is not None and text is not None else None

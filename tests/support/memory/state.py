@@ -101,6 +101,8 @@ class InputRow:
     arrived: tuple[int, int] | None = None
     """the last such place of which the rest has come"""
     last: LastUpdate | None = None
+    named_by: int = 0
+    """the number of the change by which it was named"""
     since: int = field(default_factory=now)
     """when it was first fed with what it may read, or ended, or until that was named; in ms"""
 

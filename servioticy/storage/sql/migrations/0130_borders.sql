@@ -25,17 +25,6 @@ CREATE INDEX put_off_held ON put_off (log_partition, tenant_id) WHERE held;
 -- By how they are written: `kind` comes first.
 CREATE INDEX put_off_begins ON put_off (log_partition, log_offset)
  WHERE NOT taken_up AND NOT held AND substr(record, 1, 15) = '{"kind":"begin"';
-CREATE FUNCTION begins_wait(partition integer) RETURNS boolean
-LANGUAGE sql STABLE AS $$
-    SELECT EXISTS (SELECT
-                     FROM put_off
-                    WHERE log_partition = partition
-                      AND NOT taken_up
-                      AND NOT held
-                      AND substr(record, 1, 15) = '{"kind":"begin"');
-$$;
-COMMENT ON FUNCTION begins_wait IS
-    'whether streams of other tenants will feed somebody in the partition whom they do not feed yet';
 
 ALTER TABLE superseded ADD COLUMN tree bigint NOT NULL DEFAULT 0;
 ALTER TABLE superseded DROP CONSTRAINT superseded_pkey;
@@ -62,6 +51,7 @@ CREATE TABLE inputs_from_outside (
     arrived_in integer,
     arrived_at bigint,
     since timestamptz NOT NULL DEFAULT now(),
+    named_by bigint NOT NULL DEFAULT 0,
     "timestamp" bigint,
     document json,
     PRIMARY KEY (reader, source, stream)
@@ -85,6 +75,8 @@ COMMENT ON COLUMN inputs_from_outside.awaits_at IS
 COMMENT ON COLUMN inputs_from_outside.arrived_at IS 'place of the last move of which all has come';
 COMMENT ON COLUMN inputs_from_outside.since IS
     'when it was first fed with what it may read, or that ended; before, when it was named';
+COMMENT ON COLUMN inputs_from_outside.named_by IS
+    'number of the change by which it was named: what is told by an earlier one is not of this';
 CREATE INDEX inputs_by_stream ON inputs_from_outside (source, stream);
 CREATE INDEX inputs_awaiting ON inputs_from_outside (tenant_id, fed_in)
  WHERE awaits_at IS NOT NULL;
