@@ -25,6 +25,8 @@ for name, usual in {"law": 200, "changes": 60}.items():
         name,
         max_examples=examples(usual),
         deadline=None,
+        # The same commit has the same examples: whoever looks for others runs `make property`.
+        derandomize=True,
         print_blob=True,
         # A whole graph and its history is a lot to draw; the sandbox is to outlive examples.
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
