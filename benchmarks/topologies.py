@@ -19,8 +19,8 @@ from benchmarks.connection import Connection
 from benchmarks.topology import TABLE_1, Topology, topology
 from servioticy.bootstrap import emitted_reader
 from servioticy.client.rest import Rest
-from servioticy.domain.records import ConsumedRecord
 from servioticy.errors import Unavailable
+from servioticy.ports.emitted import UnreadRecord
 from servioticy.settings import Settings
 
 SECONDS_FOR_A_TREE = 30.0
@@ -63,11 +63,11 @@ class _Arrivals:
         self._changed = threading.Condition()
         self._at: dict[tuple[str, str, int], float] = {}
 
-    def take(self, records: list[ConsumedRecord]) -> None:
+    def take(self, records: list[UnreadRecord]) -> None:
         """Note the time of these; the first counts."""
         now = time.perf_counter()
         with self._changed:
-            for each, _position in records:
+            for each in map(UnreadRecord.read, records):
                 self._at.setdefault((each.service_object, each.stream, each.timestamp), now)
             self._changed.notify()
 

@@ -19,8 +19,10 @@ from delivery.byte_semaphore import ByteSemaphore
 from delivery.cursors import Cursor
 from delivery.endings import Ending
 from delivery.lanes import Lanes, Offering
+from servioticy.domain.letters import clipped
 from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
+from servioticy.domain.records import EmittedRecord, Position, UnreadableRecord
+from servioticy.ports.emitted import Emitted
 
 MAX_WAITING_BYTES = 32 * 1024 * 1024
 MAX_WAITING_BATCHES = 100
@@ -108,7 +110,7 @@ class FanOut:
         self._subscribers_of = subscribers_of
         self._semaphore = semaphore or ByteSemaphore(MAX_WAITING_BYTES, MAX_WAITING_BATCHES)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._batches: deque[tuple[list[ConsumedRecord], int]] = deque()
+        self._batches: deque[tuple[Sequence[Emitted], int]] = deque()
         self._work: Iterator[None] | None = None
         self._lanes: Lanes[LiveUpdate, Subscriber] = Lanes()
         self._begun: deque[_Begun] = deque()
@@ -142,7 +144,7 @@ class FanOut:
         """Take no more batches; a thread that waits in `publish` goes on."""
         self._semaphore.close()
 
-    def publish(self, records: list[ConsumedRecord]) -> None:
+    def publish(self, records: Sequence[Emitted]) -> None:
         """Offer a batch; waits while too much is on its way.
 
         The reader then leaves the rest in the topic, which has room for it; we have not.
@@ -150,7 +152,7 @@ class FanOut:
         if self._loop is None:
             return
         self.records_read += len(records)
-        size = sum(memoryview(each.record.update).nbytes for each in records)
+        size = sum(each.size for each in records)
         if not self._semaphore.acquire(size):
             return
         try:
@@ -158,7 +160,7 @@ class FanOut:
         except RuntimeError:  # the loop ended in this moment, and with it every client
             self._semaphore.release(size)
 
-    def _take(self, records: list[ConsumedRecord], size: int) -> None:
+    def _take(self, records: Sequence[Emitted], size: int) -> None:
         self._batches.append((records, size))
         if self._work is None:
             self._work = self._offers()
@@ -179,9 +181,9 @@ class FanOut:
             if self._batches:
                 records, size = self._batches.popleft()
                 last = len(records) - 1
-                for number, (record, position) in enumerate(records):
-                    self.begun.advance(position)
-                    begun = _Begun(position, size if number == last else None)
+                for number, record in enumerate(records):
+                    self.begun.advance(record.position)
+                    begun = _Begun(record.position, size if number == last else None)
                     self._begun.append(begun)
                     yield from self._begin(record, begun)
                     yield from self._turn()
@@ -189,15 +191,20 @@ class FanOut:
                     self._semaphore.release(size)
             yield from self._turn()
 
-    def _begin(self, record: EmittedRecord, begun: _Begun) -> Iterator[None]:
+    def _begin(self, emitted: Emitted, begun: _Begun) -> Iterator[None]:
         """Put a record into the lanes of all who subscribe to it now."""
         yield
+        live = None
         try:
-            subscribers = self._subscribers_of(StreamRef(record.service_object, record.stream))
-            live = live_update(record, begun.position) if subscribers else None
+            subscribers = self._subscribers_of(emitted.stream)
+            if subscribers:  # else nobody needs to read it
+                record = emitted.read()
+                live = live_update(record, begun.position)
+        except UnreadableRecord as error:
+            place = {"partition": begun.position.partition, "offset": begun.position.offset}
+            log.warning("emitted_unreadable", extra={**place, "why": clipped(str(error))})
         except Exception:  # whatever it was, what follows is for others
             log.exception("record_not_delivered")
-            live = None
         if live is not None:
             groups: dict[int, deque[Subscriber]] = {}
             for number, each in enumerate(subscribers):

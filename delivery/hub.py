@@ -23,11 +23,10 @@ from delivery.turns import Turns
 from delivery.watcher import MAX_UNSENT_BYTES, Watcher
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp
-from servioticy.domain.records import ConsumedRecord
 from servioticy.ports.access_changes import AccessChanges
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.cursors import Cursors
-from servioticy.ports.emitted import EmittedPages
+from servioticy.ports.emitted import Emitted, EmittedPages
 from servioticy.ports.history import History
 
 HISTORY_THREADS = 4
@@ -98,7 +97,7 @@ class Hub:
         """Let clients in from now on: what is emitted is being read."""
         self.reception.is_open = True
 
-    def publish(self, records: list[ConsumedRecord]) -> None:
+    def publish(self, records: Sequence[Emitted]) -> None:
         """Send a batch to whoever watches; waits while too much is on its way."""
         self.fanout.publish(records)
 

@@ -59,5 +59,14 @@ def _end(path: tuple[int, ...]) -> bytes:
     return b"".join([b",%d" % each for each in (len(path), *path)]) + b"]}"
 
 
+def keyed(key: bytes | None) -> StreamRef | None:
+    """Return the stream that a message's key names; None where it is no key of ours."""
+    try:
+        service_object, divided, stream = (key or b"").decode().partition("/")
+    except UnicodeDecodeError:
+        return None
+    return StreamRef(service_object, stream) if divided else None
+
+
 def _key(record: EmittedRecord) -> bytes:
     return f"{record.service_object}/{record.stream}".encode()

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
+from servioticy.domain.emissions import keyed
 from servioticy.domain.letters import clipped
 from servioticy.domain.log_loss import Bounds
+from servioticy.domain.model import StreamRef
 from servioticy.domain.records import (
-    ConsumedRecord,
     EmittedRecord,
     Position,
     UnreadableRecord,
@@ -21,6 +22,7 @@ from servioticy.domain.records import (
 from servioticy.domain.topics import Topics
 from servioticy.errors import Unavailable
 from servioticy.messaging.connection import KafkaConnection
+from servioticy.ports.emitted import UnreadRecord
 
 log = logging.getLogger("servioticy.messaging")
 
@@ -183,6 +185,15 @@ def _offset(record: EmittedRecord) -> int:
     return record.place[0] if record.place else -1
 
 
+def _stream(key: bytes | None, value: bytes) -> StreamRef:
+    """Return whose update a message is, by its key if it has one. Raises UnreadableRecord."""
+    found = keyed(key)
+    if found is None:
+        record = read_emitted(value)
+        found = StreamRef(record.service_object, record.stream)
+    return found
+
+
 class EmittedReader:
     """Hands every update emitted from now on to a listener, in a thread of its own.
 
@@ -204,7 +215,7 @@ class EmittedReader:
         self.topic_id = ""
         """Which topic it is; known at the start."""
 
-    def start(self, listener: Callable[[list[ConsumedRecord]], None]) -> threading.Thread:
+    def start(self, listener: Callable[[list[UnreadRecord]], None]) -> threading.Thread:
         """Begin at the present end of every partition; returns once that is fixed."""
         consumer = new_consumer(self._connection)
         try:
@@ -232,7 +243,7 @@ class EmittedReader:
         """Let the thread end."""
         self._stopped.set()
 
-    def _read(self, consumer: Consumer, listener: Callable[[list[ConsumedRecord]], None]) -> None:
+    def _read(self, consumer: Consumer, listener: Callable[[list[UnreadRecord]], None]) -> None:
         """One message wakes us; whatever else waits already comes along, up to a bound.
 
         Nothing that comes, and nothing that the listener makes of it, ends the reading.
@@ -247,8 +258,8 @@ class EmittedReader:
                 self._stopped.wait(PAUSE_SECONDS)
         consumer.close()
 
-    def _records(self, consumer: Consumer) -> list[ConsumedRecord]:
-        found: list[ConsumedRecord] = []
+    def _records(self, consumer: Consumer) -> list[UnreadRecord]:
+        found: list[UnreadRecord] = []
         size = 0
         message = consumer.poll(0.5)
         while message is not None:
@@ -259,7 +270,7 @@ class EmittedReader:
                 break
             try:
                 position = Position(message.partition() or 0, message.offset() or 0)
-                found.append(ConsumedRecord(read_emitted(value), position))
+                found.append(UnreadRecord(_stream(message.key(), value), value, position))
             except UnreadableRecord as error:
                 self._note("emitted_unreadable", message, str(error))
             size += len(value)

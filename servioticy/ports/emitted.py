@@ -4,7 +4,44 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from servioticy.domain.records import ConsumedRecord
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position, read_emitted
+
+
+class Emitted(Protocol):
+    """What has just come from the topic: its stream is known, the rest is read when needed."""
+
+    @property
+    def stream(self) -> StreamRef:
+        """Return the stream that it is an update of."""
+
+    @property
+    def position(self) -> Position:
+        """Return where it stands in the topic."""
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes it takes."""
+
+    def read(self) -> EmittedRecord:
+        """Read it. Raises UnreadableRecord."""
+
+
+class UnreadRecord(NamedTuple):
+    """A message of the topic as it came: most are of streams that nobody here watches."""
+
+    stream: StreamRef
+    value: bytes
+    position: Position
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it takes."""
+        return len(self.value)
+
+    def read(self) -> EmittedRecord:
+        """Read it. Raises UnreadableRecord."""
+        return read_emitted(self.value)
 
 
 class EmittedPage(NamedTuple):

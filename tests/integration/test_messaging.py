@@ -16,7 +16,6 @@ from waiting import until
 from servioticy.domain.emissions import emission
 from servioticy.domain.letters import read_letter
 from servioticy.domain.records import (
-    ConsumedRecord,
     DeadLetter,
     EmittedRecord,
     Position,
@@ -32,6 +31,7 @@ from servioticy.messaging.consumer import EmittedReader
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.emitter import SHORT_LETTER_BYTES, Emitter
 from servioticy.messaging.log_writer import LogWriter
+from servioticy.ports.emitted import UnreadRecord
 
 SECONDS = 300.0
 
@@ -156,7 +156,7 @@ def test_a_reader_survives_what_it_cannot_read(
     reader: EmittedReader, real_kafka: EmbeddedKafka, topics: Topics
 ) -> None:
     """Every watcher of every tenant depends on it: rubbish is skipped, and told."""
-    found: list[ConsumedRecord] = []
+    found: list[UnreadRecord] = []
     thread = reader.start(found.extend)
     producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers})
     half = write(an_emitted_one(2)).replace(b"xxx", b"\\ud800")
@@ -166,7 +166,7 @@ def test_a_reader_survives_what_it_cannot_read(
     assert producer.flush(10) == 0
 
     until(lambda: len(found) == 2)
-    assert [each.record.timestamp for each in found] == [1, 3]
+    assert [each.read().timestamp for each in found] == [1, 3]
     assert reader.skipped == len(rubbish)
     assert thread.is_alive()
 
@@ -188,7 +188,7 @@ def test_each_record_is_read_with_its_partition_and_offset(
 
     until(lambda: len(found) == 5)
     reader.stop()
-    assert {each.record.timestamp: each.position for each in found} == {
+    assert {each.read().timestamp: each.position for each in found} == {
         number: Position(number % 2, number // 2) for number in (0, 1, 3, 4, 5)
     }
 
@@ -203,11 +203,11 @@ def test_a_reader_survives_its_listener(
     found: list[int] = []
     failed = threading.Event()
 
-    def listen(records: list[ConsumedRecord]) -> None:
+    def listen(records: list[UnreadRecord]) -> None:
         if not failed.is_set():
             failed.set()
             raise ValueError("half of a pair")
-        found.extend(each.record.timestamp for each in records)
+        found.extend(each.read().timestamp for each in records)
 
     thread = reader.start(listen)
     output = Emitter(KafkaConnection(real_kafka.bootstrap_servers), topics, 0)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 import msgspec
+from emitted_records import Known
 
 from servioticy.domain.model import LastUpdate, StreamKey, StreamRef, Timestamp
 from servioticy.domain.quotas import DELIVERIES, Exceeded, quotas
@@ -34,7 +35,7 @@ class MemoryTopic:
         place = (len(self.records[partition]), 0)
         document = msgspec.Raw(b'{"lastUpdate":%d%s}' % (at, b" " * size))
         record = EmittedRecord(*stream, 1, 1, at, document, place)
-        found = ConsumedRecord(record, Position(partition, place[0]))
+        found = Known(record, Position(partition, place[0]))
         self.records[partition].append(found)
         return found
 

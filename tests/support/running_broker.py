@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import msgspec
+from emitted_records import Known
 from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_capacity
 from support.memory_actuations import MemoryActuations
 from support.played_ingest import PlayedIngest
@@ -26,7 +27,7 @@ from delivery.hub import Hub
 from delivery.rest_api import Api
 from ingest.ingest import Ingest
 from servioticy.domain.model import StreamKey
-from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
+from servioticy.domain.records import EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.history import VersionedUpdate
@@ -164,7 +165,7 @@ class RunningBroker:
         """Let the pipeline have emitted these updates of the stream `flow`."""
         self.hub.publish(
             [
-                ConsumedRecord(
+                Known(
                     EmittedRecord(
                         name, "flow", 1, version, at, msgspec.Raw(an_update(at, padding))
                     ),

@@ -12,6 +12,7 @@ from functools import partial
 from typing import cast
 
 import msgspec
+from emitted_records import Known
 from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_capacity
 from support.memory_actuations import MemoryActuations, ReportingApi, Unsubscribed
 from support.memory_feeds import MemoryCursors, MemoryTopic
@@ -27,7 +28,7 @@ from delivery.transports.devices import Devices
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
-from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
+from servioticy.domain.records import EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports
 
 ATTACKER, INNOCENT = "token-1", "token-2"
@@ -98,7 +99,7 @@ class RunningDelivery:
     def publish(self, *documents: bytes, name: str = "pump") -> None:
         self.hub.publish(
             [
-                ConsumedRecord(
+                Known(
                     EmittedRecord(name, "flow", 1, 1, at, msgspec.Raw(document)), Position(0, at)
                 )
                 for at, document in enumerate(documents)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 import pytest
+from emitted_records import Known
 from memory_transport import MemoryClient, MemoryTransport
 from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_capacity, a_document
 from support.memory_feeds import MemoryCursors
@@ -232,7 +233,7 @@ async def publish(hub: Hub, *times: int, name: str = "pump", version: int = 1) -
     records = [
         EmittedRecord(name, "flow", 1, version, at, msgspec.Raw(a_document(at))) for at in times
     ]
-    consumed = [ConsumedRecord(record, Position(0, record.timestamp)) for record in records]
+    consumed = [Known(record, Position(0, record.timestamp)) for record in records]
     await asyncio.to_thread(hub.publish, consumed)
 
 

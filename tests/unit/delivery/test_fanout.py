@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 import pytest
+from emitted_records import Known
 from support.delivery_stores import WAIT_SECONDS
 from support.memory_feeds import USED_UP
 from waiting import until
@@ -18,7 +19,7 @@ from delivery.endings import Ending
 from delivery.fanout import FanOut, LiveUpdate
 from delivery.lanes import OFFERS_A_TURN
 from servioticy.domain.model import StreamRef
-from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position, UnreadableRecord
 
 FLOW, OTHER = StreamRef("pump", "flow"), StreamRef("lamp", "state")
 FIRST = Position(0, 0)
@@ -50,7 +51,7 @@ def a_record(
     position: Position = FIRST,
 ) -> ConsumedRecord:
     name, raw = stream.service_object, msgspec.Raw(document)
-    return ConsumedRecord(EmittedRecord(name, stream.stream, 1, 1, at, raw), position)
+    return Known(EmittedRecord(name, stream.stream, 1, 1, at, raw), position)
 
 
 def published(
@@ -315,3 +316,32 @@ def test_a_tenant_for_whom_too_much_waits_is_closed_and_no_other(
     offered(fanout, [a_record(b"{}", position=Position(0, n)) for n in range(2, 5)])
     assert {each.ending for each in mine} == {Ending.READS_TOO_SLOWLY}
     assert (len(other.got), other.ending) == (5, None)
+
+
+class Unread:
+    """A record that only counts how often it is read."""
+
+    stream, position, size = FLOW, FIRST, 1
+    times = 0
+
+    def read(self) -> EmittedRecord:
+        self.times += 1
+        raise UnreadableRecord("nobody should")
+
+
+def test_a_record_that_nobody_watches_is_not_read_and_is_passed_all_the_same() -> None:
+    """Its key tells of which stream it is; most of what is emitted has no watcher here."""
+    unread = Unread()
+
+    cursor = published({OTHER: [Recorder()]}, [unread])
+
+    assert unread.times == 0
+    assert cursor.has_passed(FIRST)
+
+
+def test_a_record_that_cannot_be_read_costs_the_others_nothing() -> None:
+    flow = Recorder()
+
+    published({FLOW: [flow]}, [Unread(), a_record(b"{}")])
+
+    assert flow.got == [b"{}"]
