@@ -17,6 +17,7 @@ from servioticy.settings import load
 BENCHMARKS = (
     "latency",
     "start",
+    "back",
     "pipeline",
     "stages",
     "topologies",

@@ -124,7 +124,7 @@ def _part(pid: int) -> str:
     command = " ".join(processes.command(pid))
     if "zygote" in command:
         return "sandbox"
-    return "jvm" if "SparkSubmit" in command else "worker"
+    return "jvm" if "PythonGatewayServer" in command else "worker"
 
 
 def _tell(text: str) -> None:

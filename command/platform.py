@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 from command import listening
@@ -125,9 +126,12 @@ def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -
             READY_FILE: str(ready_file),
         }
 
+    # Once: what is there does not go where a program is killed.
+    prepare = cache(partial(prepare_stores, settings, logins))
+
     def before_pipeline() -> None:
         ready_file.unlink(missing_ok=True)
-        prepare_stores(settings, logins)
+        prepare()
 
     pipeline = Program(
         "pipeline",

@@ -14,6 +14,7 @@ class ProgressLost(ServioticyError):
             f"partition {partition} was at offset {reached}, and is stored up to {progress} only: "
             "it is read again from there"
         )
+        self.progress = progress
 
 
 class Overflow(Exception):

@@ -7,11 +7,13 @@ import contextlib
 import logging
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from api.edge.pools import Job
+from servioticy.gathering import Gathering
 
 MAX_TOGETHER = 64
 """Jobs that are done at once, and one."""
@@ -82,11 +84,12 @@ class Lane(Threads):
         """`together` gives a result for each request; None: do that job `otherwise`."""
         self._together = together
         self._otherwise = otherwise
+        self._taking = threading.Lock()
         super().__init__(name, count, loop)
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            jobs = [job, *self._waiting()]
+        gathering = Gathering()
+        while jobs := self._taken(gathering):
             try:
                 results = self._together([each.request for each in jobs])
             except Exception:
@@ -94,16 +97,26 @@ class Lane(Threads):
                 results = [None] * len(jobs)
             self._end(jobs, results)
 
-    def _waiting(self) -> list[Job]:
-        """Take what else waits."""
+    def _taken(self, gathering: Gathering) -> list[Job]:
+        """Take what waits, and under load what comes a little later; none: we are stopping.
+
+        A thread at a time: two that gather would each get half.
+        """
         found: list[Job] = []
-        with contextlib.suppress(queue.Empty):
-            while len(found) < MAX_TOGETHER:
-                job = self._jobs.get_nowait()
-                if job is None:  # for the next round: we are stopping
-                    self._jobs.put(None)
-                    break
+        gathering.ends()
+        with self._taking, contextlib.suppress(queue.Empty):
+            gathering.asks()
+            job = self._jobs.get()
+            until = gathering.until()
+            while job is not None:
                 found.append(job)
+                if len(found) > MAX_TOGETHER:
+                    break
+                job = self._jobs.get(timeout=max(0.0, until - time.monotonic()))
+            else:
+                if found:  # for the next round
+                    self._jobs.put(None)
+        gathering.takes(len(found))
         return found
 
     def _end(self, jobs: list[Job], results: list[Any]) -> None:

@@ -105,7 +105,7 @@ def _part(program: str, pid: int) -> str:
     if "zygote" in command:
         return "sandbox"
     if program == "pipeline" and command:
-        return "jvm" if "SparkSubmit" in command else "worker"
+        return "jvm" if "PythonGatewayServer" in command else "worker"
     return program
 
 

@@ -1,100 +1,112 @@
-"""Spark's classes as Java keeps them ready to be mapped: `python -m pipeline.spark.archive`.
+"""Keeps the classes of Spark and of the embedded broker ready: `python -m pipeline.spark.archive`.
 
-To load, verify and link them is half of the processor time of a start of Spark. Java takes no
-notice of an archive that does not fit its version or its class path, so none can do harm.
+They are those that the pipeline's own query uses, which is run for it once, on a broker of its
+own: what is not used then is loaded from the jars at each start.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from importlib.metadata import version
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from servioticy.embedded import jars, java
-from servioticy.embedded.java import Java
-from servioticy.errors import ServioticyError
-from servioticy.settings import Settings, load
+from pipeline.spark.java import Starting, class_path
+from servioticy.bootstrap import KafkaLog, kafka, make_topics, topics
+from servioticy.domain.records import DeletionRecord
+from servioticy.embedded import jars, java, shared_classes
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.errors import ServioticyError, SetupError
+from servioticy.settings import Settings, changed, load
 
 SECONDS_TO_MAKE = 300
-NAME = "servioticy-spark-"
-
-
-def path(classes: Sequence[Path], runtime: Java) -> Path:
-    """Return where the archive is: beside PySpark, as it is for these very files."""
-    used = (runtime.executable, java.pyspark_jars(), *classes)
-    about = [version("pyspark"), *(f"{each} {each.stat().st_mtime_ns}" for each in used)]
-    digest = hashlib.sha256("\n".join(about).encode()).hexdigest()
-    return Path(sys.prefix) / f"{NAME}{digest[:12]}.jsa"
-
-
-def options(classes: Sequence[Path], runtime: Java) -> tuple[str, ...]:
-    """Return what Java is told to use the archive; nothing where there is none."""
-    archive = path(classes, runtime)
-    return (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
+SECONDS_TO_START = 120
 
 
 def make(settings: Settings) -> None:
-    """Make the archive where it is missing, and remove those of other versions.
+    """Make the files where one is missing.
 
-    Without one Spark starts more slowly, and that is all: so nothing is raised where Java makes
+    Without them programs start more slowly, and that is all: so nothing is raised where Java makes
     none.
     """
-    target = path(jars.spark_jars(settings), java.find(settings))
-    if target.exists():
+    runtime = java.find(settings)
+    used = {
+        "spark": class_path(jars.spark_jars(settings)),
+        "kafka": EmbeddedKafka.classes(settings),
+    }
+    targets = {use: shared_classes.path(use, classes, runtime) for use, classes in used.items()}
+    if all(each.exists() for each in targets.values()):
         return
-    sys.stderr.write("servioticy: keeping Spark's classes ready (half a minute, 150 MB)\n")
-    new = target.with_name(f".{target.name}.{os.getpid()}")
-    # It is written when Java ends, which is later than its Python; then the pipe has no writer.
-    command = [sys.executable, "-m", "pipeline.spark.archive", str(new)]
+    sys.stderr.write("servioticy: keeping Java's classes ready (a minute, 220 MB)\n")
+    new = {use: each.with_name(f".{each.name}.{os.getpid()}") for use, each in targets.items()}
+    # They are written when Java ends, which is later than its Python; then the pipe has no writer.
+    command = [sys.executable, "-m", "pipeline.spark.archive", *map(str, new.values())]
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(command, capture_output=True, timeout=SECONDS_TO_MAKE, check=False)
-    if not new.exists():
-        sys.stderr.write("servioticy: this Java keeps none; Spark starts more slowly\n")
-        return
-    new.replace(target)
-    for other in target.parent.glob(f"{NAME}*.jsa"):
-        if other != target:
-            other.unlink(missing_ok=True)
+    for use, file in new.items():
+        if file.exists():
+            shared_classes.keep(use, file, targets[use])
+        else:
+            sys.stderr.write(f"servioticy: this Java keeps none; {use} starts more slowly\n")
 
 
-def _record(settings: Settings, target: Path) -> None:
-    """Run a query as the pipeline's is, so that Java writes the classes down when it ends."""
-    # Slow to import, and not needed where the archive is there.
+def _record(settings: Settings, for_spark: Path, for_kafka: Path) -> None:
+    """Run a broker and a query as the pipeline's is, so that Java writes both files."""
+    with tempfile.TemporaryDirectory(prefix="servioticy-archive-") as folder:
+        broker = EmbeddedKafka(Path(folder) / "kafka", settings, recording=for_kafka)
+        broker.prepare()
+        process = subprocess.Popen(broker.command())
+        try:
+            _wait(broker.is_ready)
+            own = changed(settings, bootstrap_servers=broker.bootstrap_servers, partitions=1)
+            make_topics(own)
+            KafkaLog(own).append(0, DeletionRecord("nobody"))
+            _query(own, Path(folder), for_spark)
+        finally:
+            process.terminate()
+            process.wait(SECONDS_TO_START)
+
+
+def _query(settings: Settings, scratch: Path, target: Path) -> None:
+    """Take one record."""
+    # Slow to import, and not needed where the files are there.
     from pipeline.spark import job
 
-    runtime = java.find(settings)
-    os.environ["JAVA_HOME"] = str(runtime.home)
-    with tempfile.TemporaryDirectory(prefix="servioticy-archive-") as folder:
-        scratch, classes = Path(folder), jars.spark_jars(settings)
-        recording = (f"-XX:ArchiveClassesAtExit={target}",)
-        spark = job.session(settings, classes, 1, scratch, recording)
-        numbers = spark.readStream.format("rate").load()
-        rows = job.bundled(numbers.selectExpr("value AS offset", "CAST(value AS BINARY) AS value"))
-        sink = rows.mapInArrow(_nothing, "done boolean").writeStream.format("noop")
-        query = sink.option("checkpointLocation", str(scratch / "checkpoint")).start()
-        while not query.recentProgress and query.isActive:
-            query.awaitTermination(0.1)
+    done = scratch / "done"
+
+    def take(batches: Iterator[Any]) -> Iterator[Any]:
+        for _ in batches:
+            done.touch()
+            yield from ()
+
+    with Starting(settings, scratch, shared_classes.recording(target)) as java:
+        with java.known():
+            spark = job.session(settings, java.classes, 1, scratch)
+        rows = job.rows(spark, kafka(settings), topics(settings).updates, {0: 0})
+        query = job.start(rows, take, settings, scratch)
+        _wait(lambda: done.exists() or not query.isActive)
         query.stop()
         spark.stop()
 
 
-def _nothing(batches: Iterator[Any]) -> Iterator[Any]:
-    for _ in batches:
-        yield from ()
+def _wait(is_done: Any) -> None:
+    deadline = time.monotonic() + SECONDS_TO_START
+    while not is_done():
+        if time.monotonic() > deadline:
+            raise SetupError("Java does not do what it is to be recorded at")
+        time.sleep(0.1)
 
 
 def main() -> int:
-    """Make the archive, or with an argument record what it will have; return an exit code."""
+    """Make the files, or with two arguments record what they will have; return an exit code."""
     try:
         if sys.argv[1:]:
-            _record(load(), Path(sys.argv[1]))
+            _record(load(), *map(Path, sys.argv[1:]))
         else:
             make(load())
     except ServioticyError as error:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from pipeline.work import Row
+from servioticy.gathering import Gathering
 
 MAX_ROWS = 20_000
 MAX_BYTES = 64 * 1024 * 1024
@@ -14,6 +18,10 @@ MAX_BYTES = 64 * 1024 * 1024
 
 GET_BYTES = 16 * 1024 * 1024
 """Handed over at once, or a bundle more."""
+
+KEPT_BYTES = 8 * 1024 * 1024
+"""Of what was handed over, the newest: a Postgres that is killed forgets what it was given in the
+last 0.6 s (three times its `wal_writer_delay`), and a worker takes less than so much meanwhile."""
 
 FULL_SECONDS = 0.01
 
@@ -31,13 +39,22 @@ class Inbox:
     `wait_for_room` bounds them in number and in bytes.
     """
 
-    def __init__(self, max_bytes: int = MAX_BYTES, max_rows: int = MAX_ROWS) -> None:
+    def __init__(
+        self,
+        max_bytes: int = MAX_BYTES,
+        max_rows: int = MAX_ROWS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._bundles: SimpleQueue[_Bundle | None] = SimpleQueue()
         self._max_bytes, self._max_rows = max_bytes, max_rows
         # Each thread counts its own half.
         self._bytes_in = self._bytes_out = self._rows_in = self._rows_out = 0
         self._room = threading.Event()
         self._rest: list[Row] = []
+        self._given: deque[_Bundle] = deque()
+        self._given_bytes = 0
+        self._clock = clock
+        self._gathering = Gathering(clock)
         self._failure: BaseException | None = None
         self._ended = False
 
@@ -69,7 +86,8 @@ class Inbox:
     def get(self, most: int, seconds: float) -> list[Row] | None:
         """All rows that wait, up to a bound; none where nothing came for so many seconds.
 
-        None where no more will come. Raises what the reading ended with.
+        Under load also those that come a little later. None where no more will come. Raises what
+        the reading ended with.
         """
         rows = self._rest
         if self._ended and not rows:
@@ -77,22 +95,46 @@ class Inbox:
                 raise self._failure
             return None
         size = 0
+        self._gathering.ends()
+        self._gathering.asks()
+        until = self._clock() if rows else None
         while len(rows) < most and size < GET_BYTES and not self._ended:
-            bundle = self._next(0 if rows else seconds)
+            bundle = self._next(seconds if until is None else until - self._clock())
             if bundle is None:
                 break
+            if until is None:
+                until = self._gathering.until()
+            self._keep(bundle)
             rows += bundle.rows
             size += bundle.size
             self._rows_out += len(bundle.rows)
         self._bytes_out += size
         self._room.set()
         self._rest = rows[most:]
+        self._gathering.takes(len(rows))
         return rows[:most]
+
+    def rewind(self, offset: int) -> bool:
+        """Hand over again, next, what was handed over from this offset on.
+
+        False where it is not kept any more.
+        """
+        again = [row for each in self._given for row in each.rows if row.offset >= offset]
+        if not again or again[0].offset != offset:
+            return False
+        self._rest = again
+        return True
+
+    def _keep(self, bundle: _Bundle) -> None:
+        self._given.append(bundle)
+        self._given_bytes += bundle.size
+        while self._given_bytes - self._given[0].size >= KEPT_BYTES:
+            self._given_bytes -= self._given.popleft().size
 
     def _next(self, seconds: float) -> _Bundle | None:
         """What came next, if it comes within so many seconds; notes that nothing more will."""
         try:
-            bundle = self._bundles.get(seconds > 0, seconds)
+            bundle = self._bundles.get(seconds > 0, max(0.0, seconds))
         except Empty:
             return None
         self._ended = bundle is None

@@ -1,7 +1,6 @@
 """The Spark job: one query in real-time mode, one long task a partition of the log.
 
-Spark moves rows; it does not hold the rules. Every setting here is needed, and why is in
-docs/decisions/0001-real-time-mode.md. Offsets come from the progress rows in Postgres,
+Spark moves rows; it does not hold the rules. Offsets come from the progress rows in Postgres,
 so the checkpoint folder is fresh at every start and worth nothing.
 """
 
@@ -11,36 +10,30 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from py4j.protocol import INPUT_CONVERTER
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.utils import require_minimum_pandas_version
+from pyspark.sql.types import BooleanType, StructField, StructType
 
-from pipeline.spark import bundles
-from pipeline.spark.worker import work
+from pipeline.spark import bundles, worker
+from pipeline.spark.configuration import configuration
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.settings import Settings
-from servioticy.settings.sections import Spark
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-_SPARK = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
-    # A row must not wait for others to fill a buffer.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
-    "spark.sql.execution.pandas.udf.buffer.size": "4",
-    # Nor for the next one to be asked for, as in code that is generated for a whole stage.
-    "spark.sql.codegen.wholeStage": "false",
-    # A task in real-time mode holds its slot for ever and replays nothing stored.
-    "spark.task.maxFailures": "4",
-    "spark.python.worker.reuse": "true",
-    "spark.sql.shuffle.partitions": "1",
-}
+_DONE = StructType([StructField("done", BooleanType())])
+
+Run: TypeAlias = Callable[[Iterator[Any]], Iterator[Any]]
+"""What a task does with its rows, as they come; it returns none."""
 
 
 def session(
@@ -65,30 +58,34 @@ def session(
     return spark
 
 
-def configuration(
-    settings: Spark,
-    jars: list[Path],
-    partitions: int,
-    scratch: Path,
-    java_options: Sequence[str] = (),
-) -> dict[str, str]:
-    """What Spark is told at its start; what the settings say themselves wins.
+def load() -> None:
+    """Load what PySpark loads only when the query is made, which Java would wait for.
 
-    A local Spark has room for every partition's task and a spare slot.
+    Each value that goes to Java is looked at, whether it is one of numpy's, by functions that load
+    PySpark's own tests. None is.
     """
-    options = [f'"{each}"' for each in (*java_options, f"-Djava.io.tmpdir={scratch}")]
-    return {
-        "spark.master": settings.master or f"local[{partitions + 1},4]",
-        "spark.driver.host": settings.driver_host,
-        "spark.driver.bindAddress": settings.driver_host,
-        "spark.driver.memory": settings.heap,
-        "spark.driver.extraJavaOptions": " ".join((settings.java_options, *options)),
-        "spark.driver.extraClassPath": os.pathsep.join(str(each) for each in jars),
-        "spark.jars": ",".join(str(each) for each in jars if each.is_file()),
-        "spark.local.dir": str(scratch),
-        **_SPARK,
-        **settings.conf,
-    }
+    INPUT_CONVERTER[:] = [each for each in INPUT_CONVERTER if "Numpy" not in type(each).__name__]
+    # What fails is met again by whoever needs it.
+    threading.Thread(target=require_minimum_pandas_version, name="load", daemon=True).start()
+
+
+def warm(spark: SparkSession, partitions: int, settings: Settings) -> None:
+    """Have Spark start its Python workers, and these what they need, while the query is planned.
+
+    Nothing waits for it, and what fails is met by the query.
+    """
+
+    def prepare(_rows: Iterator[Any]) -> None:
+        worker.prepare(settings)
+
+    def run() -> None:
+        with suppress(Exception):
+            # Its first error, that there is no batch yet, has all of its messages read.
+            jvm: Any = spark._jvm
+            jvm.org.apache.spark.SparkThrowableHelper.isInternalError("")
+            spark.sparkContext.parallelize(range(partitions), partitions).foreachPartition(prepare)
+
+    threading.Thread(target=run, name="warm", daemon=True).start()
 
 
 def rows(
@@ -97,7 +94,7 @@ def rows(
     """The log from these offsets on, in bundles."""
     source = spark.readStream.format("kafka")
     log = source.options(**source_options(connection, topic, offsets)).load()
-    return bundled(log.selectExpr("offset", "value"))
+    return bundled(log.select("offset", "value"))
 
 
 def bundled(records: DataFrame) -> DataFrame:
@@ -125,17 +122,22 @@ def source_options(
     }
 
 
-def start(source: DataFrame, settings: Settings, scratch: Path) -> StreamingQuery:
-    """Start the query; its (worthless) checkpoint goes to the scratch folder."""
-    checkpoint = tempfile.mkdtemp(prefix="checkpoint-", dir=scratch)
+def working(settings: Settings) -> Run:
+    """Return what takes the rows of one task."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
         # One task a partition of the one topic, in order: the task's number is the partition's.
-        return work(batches, context.partitionId() if context else 0, settings)
+        return worker.work(batches, context.partitionId() if context else 0, settings)
 
+    return run
+
+
+def start(source: DataFrame, run: Run, settings: Settings, scratch: Path) -> StreamingQuery:
+    """Start the query; its (worthless) checkpoint goes to the scratch folder."""
+    checkpoint = tempfile.mkdtemp(prefix="checkpoint-", dir=scratch)
     return (
-        source.mapInArrow(run, "done boolean")
+        source.mapInArrow(run, _DONE)
         .writeStream.format("noop")
         .outputMode("update")
         .option("checkpointLocation", checkpoint)

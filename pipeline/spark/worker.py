@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, timed
 from pipeline.engine import Engine
+from pipeline.errors import ProgressLost
 from pipeline.evaluators.javascript import JavaScript
 from pipeline.limits import Limits
 from pipeline.metrics import TaskMetrics, observed
@@ -48,19 +49,41 @@ Thing = TypeVar("Thing")
 def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
     """Take every row of one Spark task; yields nothing, and returns when Spark says so.
 
-    Raises Fenced where another worker has the partition, ProgressLost where rows are missing, and
-    what the reading raised.
+    Raises Fenced where another worker has the partition, ProgressLost where rows are missing that
+    are not kept here, and what the reading raised.
     """
     quickack.connections()  # before there are others
     inbox = Inbox()
     reader = threading.Thread(target=read, args=(batches, inbox), name="row-reader", daemon=True)
     reader.start()
+    kept, most = _kept(settings), settings.pipeline.max_batch_updates
     try:
-        _work(_kept(settings).of(partition), inbox, settings.pipeline.max_batch_updates)
+        while _has_to_go_back(kept, partition, inbox, most):
+            kept.drop()
     except Exception:
         log.exception("task_failed", extra={"partition": partition})
         raise
     return iter(())
+
+
+def prepare(settings: Settings) -> None:
+    """Start what a worker needs whatever partition it gets."""
+    quickack.connections()  # before there are others
+    _sandbox(settings).prepare()
+
+
+def _has_to_go_back(kept: Kept[Task], partition: int, inbox: Inbox, most: int) -> bool:
+    """Work until no more rows come; True where another task has to take the newest again.
+
+    Postgres fell and forgot the last batches. Spark would need seconds to read them again.
+    """
+    try:
+        _work(kept.of(partition), inbox, most)
+    except ProgressLost as error:
+        if not inbox.rewind(error.progress):
+            raise
+        return True
+    return False
 
 
 def _work(task: Task, inbox: Inbox, most: int) -> None:
@@ -107,11 +130,15 @@ class Kept(Generic[Thing]):
     def of(self, partition: int) -> Thing:
         """Return what is known of a partition; that of the last one goes if it is another."""
         if self._thing is None or partition != self._partition:
-            gone, self._thing = self._thing, None
-            if gone is not None:
-                gone[1]()
+            self.drop()
             self._thing, self._partition = self._make(partition), partition
         return self._thing[0]
+
+    def drop(self) -> None:
+        """Forget what is known."""
+        gone, self._thing = self._thing, None
+        if gone is not None:
+            gone[1]()
 
 
 @cache

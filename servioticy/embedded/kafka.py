@@ -9,9 +9,10 @@ import socket
 import struct
 import subprocess
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
-from servioticy.embedded import jars, java
+from servioticy.embedded import jars, java, shared_classes
 from servioticy.embedded import tcp_ports as ports
 from servioticy.errors import SetupError
 from servioticy.settings import Settings
@@ -41,9 +42,11 @@ share.coordinator.state.topic.num.partitions=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
-# A broker that was killed is let in again when its last session is over: 9 s by default.
-broker.heartbeat.interval.ms=500
-broker.session.timeout.ms=3000
+# A broker that was killed is let in again when its last session is over: 9 s by default. There is
+# no other that could take over, so it may be short; but on a starved machine beats come late, and
+# without a session the broker takes nothing until the next.
+broker.heartbeat.interval.ms=250
+broker.session.timeout.ms=2000
 log.cleaner.dedupe.buffer.size=8388608
 """
 
@@ -71,8 +74,10 @@ LOGGING_JARS = ("log4j-api-2*", "log4j-core-2*", "log4j-slf4j2-impl-2*", "slf4j-
 class EmbeddedKafka:
     """One broker in one folder; its ports, identity and logs live there."""
 
-    def __init__(self, data: Path, settings: Settings) -> None:
+    def __init__(self, data: Path, settings: Settings, recording: Path | None = None) -> None:
+        """`recording`: the file for its classes that it writes when it ends."""
         self._data = data
+        self._recording = recording
         self._settings = settings
         self._properties = data / "server.properties"
         self._logging = data / "log4j2.properties"
@@ -101,7 +106,8 @@ class EmbeddedKafka:
 
     def command(self) -> list[str]:
         """Return the command that runs the broker in the foreground."""
-        return self._java("kafka.Kafka", str(self._properties))
+        recording = shared_classes.recording(self._recording) if self._recording else ()
+        return self._java("kafka.Kafka", str(self._properties), options=recording)
 
     def environment(self) -> dict[str, str]:
         """Return what the broker needs in its environment: nothing beyond ours."""
@@ -139,8 +145,15 @@ class EmbeddedKafka:
             )
         return identity
 
-    def _java(self, main: str, *arguments: str) -> list[str]:
-        runtime = java.find(self._settings)
+    @staticmethod
+    def classes(settings: Settings) -> list[Path]:
+        """Return its class path."""
+        pyspark = java.pyspark_jars()
+        logging = [path for pattern in LOGGING_JARS for path in pyspark.glob(f"{pattern}.jar")]
+        return [*logging, *jars.classpath(settings, "kafka")]
+
+    def _java(self, main: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
+        runtime, classes = java.find(self._settings), self.classes(self._settings)
         return [
             str(runtime.executable),
             f"-Xmx{self._settings.embedded.broker_heap}",
@@ -148,13 +161,9 @@ class EmbeddedKafka:
             "-XX:TieredStopAtLevel=1",
             f"-Dlog4j2.configurationFile={self._logging.as_uri()}",
             f"-Djava.io.tmpdir={self._scratch}",
+            *(options or shared_classes.options("kafka", classes, runtime)),
             "-cp",
-            os.pathsep.join(map(str, self._classpath())),
+            os.pathsep.join(map(str, classes)),
             main,
             *arguments,
         ]
-
-    def _classpath(self) -> list[Path]:
-        pyspark = java.pyspark_jars()
-        logging = [path for pattern in LOGGING_JARS for path in pyspark.glob(f"{pattern}.jar")]
-        return [*logging, *jars.classpath(self._settings, "kafka")]

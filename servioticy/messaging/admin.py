@@ -92,7 +92,7 @@ def _as_text(limits: Mapping[str, int]) -> dict[str, str]:
 def _client(connection: KafkaConnection) -> Iterator[KafkaAdminClient]:
     servers = connection.bootstrap_servers
     try:
-        client = KafkaAdminClient(**connection.for_kafka_python(), reconnect_backoff_max_ms=1000)
+        client = KafkaAdminClient(**connection.for_kafka_python())
     except KafkaError as error:
         raise Unavailable(f"no Kafka broker answers at {servers}: {error}") from error
     try:

@@ -17,6 +17,11 @@ _LOGIN_MODULES = {
 }
 
 
+RECONNECT_MS = 500
+"""The longest pause between two attempts to reach a broker that is away: who is there to see waits
+no longer for one that is back. librdkafka's own is 10 s, after as long an absence."""
+
+
 @dataclass(frozen=True, slots=True)
 class KafkaConnection:
     """Where the brokers are and how they are spoken to.
@@ -60,6 +65,7 @@ class KafkaConnection:
         found = {
             "bootstrap.servers": self.bootstrap_servers,
             "security.protocol": given.security_protocol,
+            "reconnect.backoff.max.ms": str(RECONNECT_MS),
         }
         if self._authenticates:
             found["sasl.mechanisms"] = given.sasl_mechanism
@@ -81,6 +87,7 @@ class KafkaConnection:
         found: dict[str, Any] = {
             "bootstrap_servers": self.bootstrap_servers.split(","),
             "security_protocol": given.security_protocol,
+            "reconnect_backoff_max_ms": RECONNECT_MS,
         }
         if self._authenticates:
             found["sasl_mechanism"] = given.sasl_mechanism
@@ -103,6 +110,7 @@ class KafkaConnection:
         found = {
             "bootstrap.servers": self.bootstrap_servers,
             "security.protocol": given.security_protocol,
+            "reconnect.backoff.max.ms": str(RECONNECT_MS),
         }
         if self._authenticates:
             found["sasl.mechanism"] = given.sasl_mechanism

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from kafka.errors import KafkaError
 
 from command import cli
-from pipeline import __main__ as pipeline_program
+from pipeline.spark import running
 from servioticy import bootstrap
 from servioticy.domain import log_loss
 from servioticy.domain.log_loss import LogLost
@@ -130,11 +132,13 @@ def test_a_topic_made_anew_is_refused(settings: Settings, database: Database) ->
 
 
 def test_the_pipeline_refuses_such_a_log_before_it_starts_anything(
-    settings: Settings, database: Database
+    settings: Settings, database: Database, tmp_path: Path
 ) -> None:
-    """Its supervisor tries again with pauses: each try has to be cheap and say why."""
+    """Its supervisor tries again with pauses: each try has to be cheap and say why. So it does not
+    wait for Java, which starts beside."""
+    java: Any = None
     append(settings, 3)
     store_up_to(database, 5)
 
     with pytest.raises(LogLost, match="servioticy doctor --accept-log-loss"):
-        pipeline_program._run(settings, [], Registry())
+        running._run(settings, [], Registry(), tmp_path, java)

@@ -14,10 +14,11 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from running_platform import until
 
-from pipeline.spark import archive, bundles, job
+from pipeline.spark import bundles, java, job
 from servioticy.bootstrap import kafka
 from servioticy.domain.topics import Topics
-from servioticy.embedded import jars, java, setup
+from servioticy.embedded import jars, setup, shared_classes
+from servioticy.embedded.java import find
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.messaging.admin import ensure_topics
 from servioticy.settings import Settings, load
@@ -38,19 +39,21 @@ SHORT_SECONDS, LONG_SECONDS = 5, 3600
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = load()
     setup.prepare(settings)
-    home = str(java.find(settings).home)
-    with mock.patch.dict(os.environ, {"JAVA_HOME": home}):
-        scratch, classes = tmp_path_factory.mktemp("spark"), jars.spark_jars(settings)
-        shown = f"-Xlog:class+load:file={scratch / LOADED}"
-        ready = archive.options(classes, java.find(settings))
-        session = job.session(settings, classes, 1, scratch, (*ready, shown))
+    scratch = tmp_path_factory.mktemp("spark")
+    classes = java.class_path(jars.spark_jars(settings))
+    ready = shared_classes.options("spark", classes, find(settings))
+    shown = f"-Xlog:class+load:file={scratch / LOADED}"
+    with (
+        mock.patch.dict(os.environ),
+        java.Starting(settings, scratch, (*ready, shown)) as started,
+    ):
+        with started.known():
+            session = job.session(settings, started.classes, 1, scratch)
         yield session
         session.stop()
         gateway = SparkContext._gateway
         assert gateway is not None
         gateway.shutdown()
-        gateway.proc.stdin.close()  # then it ends
-        gateway.proc.wait()
         SparkContext._gateway = SparkContext._jvm = None
 
 

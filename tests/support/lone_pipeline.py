@@ -87,11 +87,11 @@ class Pipeline:
 
     def _workers(self) -> list[int]:
         """The processes forked by Spark's daemon, which hold the tasks."""
-        daemons = self._running(b"pyspark.daemon")
+        daemons = self._running(b"pipeline.spark.daemon")
         return [each for each in daemons if not set(processes.tree(each)[1:]) & set(daemons)]
 
     def _driver(self) -> list[int]:
-        return self._running(b"SparkSubmit")
+        return self._running(b"PythonGatewayServer")
 
     def _program(self) -> list[int]:
         return [self.process.pid]

@@ -33,13 +33,13 @@ def runs(pid: int, words: bytes) -> bool:
 
 def pipeline_workers(pipeline: int) -> list[int]:
     """The processes forked by Spark's daemon below the program, which hold the tasks."""
-    daemons = [each for each in below(pipeline) if runs(each, b"pyspark.daemon")]
+    daemons = [each for each in below(pipeline) if runs(each, b"pipeline.spark.daemon")]
     return [each for each in daemons if not set(children(each)) & set(daemons)]
 
 
 def spark_drivers(pipeline: int) -> list[int]:
     """Spark's JVM below the program."""
-    return [each for each in below(pipeline) if runs(each, b"SparkSubmit")]
+    return [each for each in below(pipeline) if runs(each, b"PythonGatewayServer")]
 
 
 def _state_and_parent(pid: int) -> tuple[str, int]:

@@ -54,11 +54,13 @@ def test_an_open_broker_needs_its_address_only() -> None:
     assert connection.for_librdkafka() == {
         "bootstrap.servers": "a:1,b:2",
         "security.protocol": "PLAINTEXT",
+        "reconnect.backoff.max.ms": "500",
     }
     assert connection.for_java() == connection.for_librdkafka()
     assert connection.for_kafka_python() == {
         "bootstrap_servers": ["a:1", "b:2"],
         "security_protocol": "PLAINTEXT",
+        "reconnect_backoff_max_ms": 500,
         "ssl_check_hostname": True,
     }
 
@@ -69,6 +71,7 @@ def test_a_password_is_told_in_the_words_of_each_client() -> None:
     assert connection.for_librdkafka() == {
         "bootstrap.servers": "a:1",
         "security.protocol": "SASL_PLAINTEXT",
+        "reconnect.backoff.max.ms": "500",
         "sasl.mechanisms": "SCRAM-SHA-512",
         "sasl.username": "me",
         "sasl.password": PASSWORD,
@@ -76,12 +79,14 @@ def test_a_password_is_told_in_the_words_of_each_client() -> None:
     assert connection.for_java() == {
         "bootstrap.servers": "a:1",
         "security.protocol": "SASL_PLAINTEXT",
+        "reconnect.backoff.max.ms": "500",
         "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.jaas.config": LOGIN,
     }
     assert connection.for_kafka_python() == {
         "bootstrap_servers": ["a:1"],
         "security_protocol": "SASL_PLAINTEXT",
+        "reconnect_backoff_max_ms": 500,
         "sasl_mechanism": "SCRAM-SHA-512",
         "sasl_plain_username": "me",
         "sasl_plain_password": PASSWORD,
@@ -95,6 +100,7 @@ def test_certificates_are_told_in_the_words_of_each_client(encrypted: Kafka) -> 
     assert connection.for_librdkafka() == {
         "bootstrap.servers": "a:1",
         "security.protocol": "SSL",
+        "reconnect.backoff.max.ms": "500",
         "ssl.endpoint.identification.algorithm": "none",
         "ssl.ca.location": encrypted.ssl_ca,
         "ssl.certificate.location": encrypted.ssl_certificate,
@@ -104,6 +110,7 @@ def test_certificates_are_told_in_the_words_of_each_client(encrypted: Kafka) -> 
     assert connection.for_java() == {
         "bootstrap.servers": "a:1",
         "security.protocol": "SSL",
+        "reconnect.backoff.max.ms": "500",
         "ssl.endpoint.identification.algorithm": "",
         "ssl.truststore.type": "PEM",
         "ssl.truststore.certificates": "-----ca-----\n",
@@ -115,6 +122,7 @@ def test_certificates_are_told_in_the_words_of_each_client(encrypted: Kafka) -> 
     assert connection.for_kafka_python() == {
         "bootstrap_servers": ["a:1"],
         "security_protocol": "SSL",
+        "reconnect_backoff_max_ms": 500,
         "ssl_cafile": encrypted.ssl_ca,
         "ssl_certfile": encrypted.ssl_certificate,
         "ssl_keyfile": encrypted.ssl_key,

@@ -9,6 +9,7 @@ import pytest
 from pipeline.spark import inbox
 from pipeline.spark.inbox import Inbox
 from pipeline.work import Row
+from servioticy import gathering
 
 
 def rows(first: int, end: int) -> list[Row]:
@@ -90,3 +91,56 @@ def test_the_end_is_told_after_the_last_row() -> None:
 
     assert box.get(9, 0) == []
     assert box.get(9, 0) is None
+
+
+def test_what_was_handed_over_is_handed_over_again_from_an_offset_on() -> None:
+    """With what comes after it, which was in the same bundle or not, in order and once."""
+    box = Inbox()
+    box.put(rows(0, 3), 3)
+    box.put(rows(3, 6), 3)
+    box.put(rows(6, 7), 1)
+    assert box.get(5, 0) == rows(0, 5)
+
+    assert box.rewind(2)
+
+    assert box.get(9, 0) == rows(2, 7)
+    assert box.get(9, 0) == []
+
+
+def test_what_is_not_kept_any_more_is_not_handed_over_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the newest so many bytes are kept, and the bundle that they begin in."""
+    monkeypatch.setattr(inbox, "KEPT_BYTES", 10)
+    box = Inbox()
+    for number in range(4):
+        box.put(rows(2 * number, 2 * number + 2), 6)
+        box.get(9, 0)
+
+    assert not box.rewind(3)
+    assert not box.rewind(8)
+    assert box.rewind(4)
+    assert box.get(9, 0) == rows(4, 8)
+
+
+def test_under_load_what_comes_a_little_later_comes_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "LONGEST_SECONDS", 10.0)
+    monkeypatch.setattr(gathering, "PART", 1e9)
+    box = Inbox()
+    box.put(rows(0, 2), 2)
+    box.get(9, 0)
+    box.put(rows(2, 3), 1)
+    threading.Timer(0.05, box.put, (rows(3, 4), 1)).start()
+
+    assert box.get(2, 0) == rows(2, 4)
+
+
+def test_after_one_alone_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "LONGEST_SECONDS", 10.0)
+    monkeypatch.setattr(gathering, "PART", 1e9)
+    box = Inbox()
+    box.put(rows(0, 1), 1)
+    box.get(9, 0)
+    box.put(rows(1, 2), 1)
+
+    assert box.get(2, 0) == rows(1, 2)

@@ -1,4 +1,4 @@
-"""Which archive of Spark's classes is taken, and when one is made."""
+"""Which of the files of Java's classes are taken, and when they are made."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from typing import Any
 import pytest
 
 from pipeline.spark import archive
+from pipeline.spark.configuration import of_java
+from servioticy.embedded import shared_classes
 from servioticy.embedded.java import Java
 from servioticy.settings import Settings
 
 
 @pytest.fixture
 def classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Two jars, in an environment of their own."""
+    """Two jars, for Spark and the broker, in an environment of their own."""
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     found = [tmp_path / name for name in ("one.jar", "other.jar")]
     for each in found:
         each.write_bytes(b"")
     monkeypatch.setattr(archive.jars, "spark_jars", lambda _settings: found)
+    monkeypatch.setattr(archive, "class_path", lambda own: own)
+    monkeypatch.setattr(archive.EmbeddedKafka, "classes", lambda _settings: found)
     monkeypatch.setattr(archive.java, "find", lambda _settings: RUNTIME)
     return found
 
@@ -30,41 +34,44 @@ RUNTIME = Java(Path(sys.executable).parent, Path(sys.executable), 17, "a test")
 
 
 def made(monkeypatch: pytest.MonkeyPatch, content: bytes | None = b"classes") -> int:
-    """How often Spark was started to make the archive; None: this Java makes none."""
+    """How often they were recorded; None: this Java makes none."""
     commands: list[list[str]] = []
 
     def run(command: list[str], **_: Any) -> None:
         commands.append(command)
-        if content is not None:
-            Path(command[-1]).write_bytes(content)
+        for each in command[-2:] if content is not None else ():
+            Path(each).write_bytes(content or b"")
 
     monkeypatch.setattr(subprocess, "run", run)
     archive.make(Settings())
     return len(commands)
 
 
-def test_an_archive_is_made_once_and_used(
-    classes: list[Path], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("use", ["spark", "kafka"])
+def test_a_file_is_made_once_and_used(
+    use: str, classes: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert archive.options(classes, RUNTIME) == ()
+    assert shared_classes.options(use, classes, RUNTIME) == ()
 
     assert [made(monkeypatch), made(monkeypatch)] == [1, 0]
-    target = archive.path(classes, RUNTIME)
+    target = shared_classes.path(use, classes, RUNTIME)
     assert target.read_bytes() == b"classes"
-    assert archive.options(classes, RUNTIME) == (f"-XX:SharedArchiveFile={target}",)
+    assert shared_classes.options(use, classes, RUNTIME) == (f"-XX:SharedArchiveFile={target}",)
 
 
-def test_other_jars_have_another_archive_and_the_old_one_goes(
+def test_other_jars_have_other_files_and_the_old_ones_go(
     classes: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is large."""
+    """They are large."""
     made(monkeypatch)
-    before = archive.path(classes, RUNTIME)
+    before = shared_classes.path("spark", classes, RUNTIME)
     classes.pop()
 
-    assert archive.options(classes, RUNTIME) == ()
+    assert shared_classes.options("spark", classes, RUNTIME) == ()
     assert made(monkeypatch) == 1
-    assert list(before.parent.glob("*.jsa")) == [archive.path(classes, RUNTIME)] != [before]
+    now = {shared_classes.path(use, classes, RUNTIME) for use in ("spark", "kafka")}
+    assert set(before.parent.glob("*.jsa")) == now
+    assert before not in now
 
 
 def test_a_java_that_keeps_no_classes_does_without(
@@ -72,15 +79,13 @@ def test_a_java_that_keeps_no_classes_does_without(
 ) -> None:
     made(monkeypatch, None)
 
-    assert archive.options(classes, RUNTIME) == ()
+    assert shared_classes.options("spark", classes, RUNTIME) == ()
     assert "starts more slowly" in capsys.readouterr().err
 
 
 def test_java_is_told_of_it_beside_what_the_settings_say() -> None:
     """What they say comes first, and a path may have spaces."""
-    from pipeline.spark.job import configuration
-
-    found = configuration(Settings().spark, [], 1, Path("/tmp"), ("-XX:SharedArchiveFile=/a b",))
+    found = of_java(Settings().spark, [], Path("/tmp"), ("-XX:SharedArchiveFile=/a b",))
 
     options = found["spark.driver.extraJavaOptions"]
     assert options.startswith(Settings().spark.java_options)

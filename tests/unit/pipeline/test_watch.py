@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipeline import __main__ as program
 from pipeline.metrics import Lag
+from pipeline.spark import running as program
 from servioticy.errors import Unavailable
 from servioticy.metrics import Registry
 
@@ -96,16 +96,17 @@ def test_a_store_that_does_not_answer_tells_nothing(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("progress", "noticed"),
     [
-        ({0: {0: 7, 1: 9}, 20: {0: 8, 1: 9}, 30: {0: 7, 1: 9}}, 30),
-        ({0: {0: 7, 1: 8}}, 1),  # before the worker began
-        ({0: {0: 7}}, 1),
+        ({0: {0: 7, 1: 9}, 20: {0: 8, 1: 9}, 30: {0: 7, 1: 9}}, 35),
+        ({0: {0: 7, 1: 8}}, 6),  # before the worker began
+        ({0: {0: 7}}, 6),
         ({0: {0: 7, 1: 9}, 20: {0: 8, 1: 12}}, None),
+        ({0: {0: 7, 1: 9}, 20: {0: 8, 1: 9}, 30: {0: 7, 1: 9}, 33: {0: 9, 1: 9}}, None),
     ],
 )
 def test_progress_that_goes_back_is_noticed(
     monkeypatch: pytest.MonkeyPatch, progress: dict[int, dict[int, int]], noticed: int | None
 ) -> None:
-    """Postgres fell; the rows between will not come again by themselves."""
+    """Postgres fell. The worker makes up for it at once, if it still has the rows between."""
     world = World(monkeypatch)
     world.claims = {0: [0, 1]}
     world.progress = progress

@@ -1,0 +1,73 @@
+"""What Spark is told at its start. Why each line is needed: decision 0001."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from servioticy.settings.sections import Spark
+
+_SPARK = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
+    # A row must not wait for others to fill a buffer.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+    "spark.sql.execution.pandas.udf.buffer.size": "4",
+    # Nor for the next one to be asked for, as in code that is generated for a whole stage.
+    "spark.sql.codegen.wholeStage": "false",
+    # A task in real-time mode holds its slot for ever and replays nothing stored.
+    "spark.task.maxFailures": "4",
+    "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "pipeline.spark.daemon",
+    # These two let the query have the workers that were started for it (job.warm): Spark gives
+    # one only where the environment is the same, and it has both of them in it.
+    "spark.buffer.size": "4",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+def of_java(
+    settings: Spark, jars: Sequence[Path], scratch: Path, java_options: Sequence[str] = ()
+) -> dict[str, str]:
+    """What has to be known when the driver's Java starts; what the settings say themselves wins.
+
+    The driver's Java gets these options, and those of the settings.
+    """
+    options = [f'"{each}"' for each in (*java_options, f"-Djava.io.tmpdir={scratch}")]
+    return {
+        "spark.driver.host": settings.driver_host,
+        "spark.driver.bindAddress": settings.driver_host,
+        "spark.driver.memory": settings.heap,
+        "spark.driver.extraJavaOptions": " ".join((settings.java_options, *options)),
+        "spark.driver.extraClassPath": os.pathsep.join(str(each) for each in jars),
+        "spark.local.dir": str(scratch),
+        **({"spark.master": settings.master} if settings.master else {}),
+        # A local Spark has them on its class path; for others they are copied.
+        **(
+            {"spark.jars": ",".join(map(str, filter(Path.is_file, jars)))}
+            if settings.master
+            else {}
+        ),
+        **_SPARK,
+        **settings.conf,
+    }
+
+
+def configuration(
+    settings: Spark,
+    jars: Sequence[Path],
+    partitions: int,
+    scratch: Path,
+    java_options: Sequence[str] = (),
+) -> dict[str, str]:
+    """All of it: a local Spark has room for every partition's task and a spare slot."""
+    local = {"spark.master": f"local[{partitions + 1},4]"}
+    return {**local, **of_java(settings, jars, scratch, java_options)}
+
+
+def _elsewhere(master: str, jars: Sequence[Path]) -> dict[str, str]:
+    """What a Spark that is not in our Java has to know: it gets the jars from us."""
+    return {"spark.master": master, "spark.jars": ",".join(map(str, filter(Path.is_file, jars)))}

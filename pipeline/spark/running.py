@@ -1,0 +1,137 @@
+"""The one query: started, watched, and started again where it cannot go on by itself."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.metrics import Lag
+from pipeline.spark import job
+from pipeline.spark.java import Starting
+from servioticy.bootstrap import (
+    check_log,
+    connect,
+    kafka,
+    log_ends,
+    make_topics,
+    partition_store,
+    topics,
+)
+from servioticy.errors import Unavailable
+from servioticy.metrics import Registry, serve, shared
+from servioticy.metrics.names import QUERY_STARTS
+from servioticy.settings import Settings
+from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.roles import Role
+
+log = logging.getLogger("servioticy.pipeline")
+
+ABANDONED_SECONDS = 5.0
+"""More than any pause of a worker that waits for a partition, or begins another batch."""
+
+STARTING_SECONDS = 60.0
+"""Added while a query starts."""
+
+READY_FILE = "SERVIOTICY_READY_FILE"
+"""Environment variable: a file to make once every partition is being worked on."""
+
+
+def run(settings: Settings, stopping: list[int], scratch: Path, java: Starting) -> int:
+    """Run it until it fails or somebody is `stopping`; return the exit code.
+
+    Raises LogLost where the log is not what has been stored of it, Unavailable, SetupError.
+    """
+    registry = Registry()
+    serve(registry, settings.metrics_host, settings.pipeline.metrics_port)
+    with shared(registry):
+        return _run(settings, stopping, registry, scratch, java)
+
+
+def _run(
+    settings: Settings, stopping: list[int], registry: Registry, scratch: Path, java: Starting
+) -> int:
+    job.load()
+    make_topics(settings)
+    database = connect(settings, Role.PIPELINE)
+    check_log(settings, database)
+    ends, store = log_ends(settings), partition_store(database)
+    partitions = ends.partitions()
+    lag, starts = Lag(ends, registry), registry.counter(QUERY_STARTS)
+    with java.known():
+        spark = job.session(settings, java.classes, partitions, scratch)
+    log.info("spark_started")
+    job.warm(spark, partitions, settings)
+    try:
+        while not stopping:
+            check_log(settings, database)
+            progress = store.all_progress()
+            offsets = {each: progress.get(each, 0) for each in range(partitions)}
+            source = job.rows(spark, kafka(settings), topics(settings).updates, offsets)
+            query = job.start(source, job.working(settings), settings, scratch)
+            starts.inc()
+            log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
+            if _watch(spark, query, store, lag, offsets, stopping):
+                return 1
+            query.stop()
+        return 0
+    finally:
+        spark.stop()
+
+
+def _watch(
+    spark: Any,
+    query: Any,
+    store: PostgresPartitionStore,
+    lag: Lag,
+    offsets: Mapping[int, int],
+    stopping: list[int],
+) -> bool:
+    """Whether the query ended by itself; else it is to be stopped, and perhaps started again.
+
+    Spark's task looks at its Python worker only when a row comes: one that died with the
+    last row would be missed until then. So who claims the partitions is watched here, and
+    whether a Postgres that fell has forgotten what the query will not read again.
+    """
+    partitions = len(offsets)
+    held_at = dict.fromkeys(offsets, time.monotonic() + STARTING_SECONDS)
+    stored = dict(offsets)
+    whole_at = dict.fromkeys(offsets, time.monotonic())
+    ready = False
+    while not stopping:
+        if query.awaitTermination(0.1 if not ready else 1.0):
+            log.error("query_ended", extra={"why": str(query.exception())})
+            return True
+        now = time.monotonic()
+        try:
+            held, progress, known = store.held(), store.all_progress(), True
+        except Unavailable:
+            held, progress, known = list(held_at), stored, False
+        for each, offset in stored.items():
+            if (found := progress.get(each, 0)) >= offset:
+                stored[each], whole_at[each] = found, now
+        if now - min(whole_at.values()) > ABANDONED_SECONDS:  # else the worker makes up for it
+            log.warning("query_starts_again", extra={"why": "stored progress has gone back"})
+            return False
+        if known and lag.note(stored):  # the start of a query says more
+            log.error("query_starts_again", extra={"why": "the log ends before stored progress"})
+            return False
+        held_at.update(dict.fromkeys(held, now))
+        if known and not ready and len(held) == partitions:
+            ready = True
+            _tell_ready()
+        if job.tasks(spark) < partitions:  # between two Spark batches, until the last has ended
+            held_at = {each: max(at, now) for each, at in held_at.items()}
+        if now - min(held_at.values()) > ABANDONED_SECONDS:
+            log.warning("query_starts_again", extra={"why": "nobody works on a partition"})
+            return False
+    return False
+
+
+def _tell_ready() -> None:
+    log.info("pipeline_ready")
+    if os.environ.get(READY_FILE):
+        Path(os.environ[READY_FILE]).write_text("ready\n", encoding="utf-8")
