@@ -110,6 +110,7 @@ class Crossed:
         """
         named = {each.service_object: list(each.updates) for each in record.readers}
         if record.forwarded is not None:
+            named = self._still_for(record, named)
             return self._late_tree(record, late, named, at_once=at_once)
         if late.tenant in self._partition.awaiting:
             return late._replace(held=True)
@@ -157,12 +158,24 @@ class Crossed:
     def _sort_named(self, record: BorderRecord, trees: _Trees) -> None:
         """The same of a record that says whom it is for."""
         owners = self._partition.store.owners([each.service_object for each in record.readers])
-        for reader in record.readers:
-            tenant, owner = owners.get(reader.service_object, (0, None))
+        named = {each.service_object: list(each.updates) for each in record.readers}
+        for reader, numbers in self._still_for(record, named).items():
+            tenant, owner = owners.get(reader, (0, None))
             if owner is not None:
                 is_here = owner == self._partition.number
                 theirs = trees.here[tenant] if is_here else trees.elsewhere[owner]
-                theirs[reader.service_object] = list(reader.updates)
+                theirs[reader] = numbers
+
+    def _still_for(self, record: BorderRecord, named: Readers) -> Readers:
+        """Whom it is for of those it names: not who has named its stream anew, and begun since."""
+        streams = list(dict.fromkeys(each.origin for each in record.updates))
+        begun = self._partition.store.begun_behind(list(named), streams, record.source[:2])
+        found: Readers = {}
+        for reader, numbers in named.items():
+            left = [n for n in numbers if (reader, record.updates[n].origin) not in begun]
+            if left:
+                found[reader] = left
+        return found
 
     def _tree(
         self,

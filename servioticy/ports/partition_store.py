@@ -424,6 +424,14 @@ class PartitionStore(Protocol):
         left out.
         """
 
+    def begun_behind(
+        self, readers: Sequence[str], streams: Sequence[StreamRef], place: tuple[int, int]
+    ) -> set[tuple[str, StreamRef]]:
+        """Which of these readers have begun with which of these streams behind a place of theirs.
+
+        What was made there and is sent on is none of it; not while more of that is awaited.
+        """
+
     def awaiting(self, partition: int) -> dict[int, int]:
         """Which tenants await here what another partition sends on, and how much is held of each.
 

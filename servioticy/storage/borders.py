@@ -223,6 +223,18 @@ def channels(
     }
 
 
+def begun_behind(
+    database: Database,
+    readers: Sequence[str],
+    streams: Sequence[StreamRef],
+    place: tuple[int, int],
+) -> set[tuple[str, StreamRef]]:
+    """Return which of these readers have begun with which of these streams behind a place."""
+    values = _refs(streams) | {"readers": _names(readers), "from": place[0], "offset": place[1]}
+    rows = database.rows(_SQL["begun_behind"], values)
+    return {(reader, StreamRef(source, stream)) for reader, source, stream in rows}
+
+
 def awaiting(database: Database, partition: int) -> dict[int, int]:
     """Return who awaits here what another partition sends on, and how much is held of each."""
     return dict(database.rows(_SQL["awaiting"], {"partition": partition}))

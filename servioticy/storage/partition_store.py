@@ -226,6 +226,12 @@ class PostgresPartitionStore:
         """Return who is fed in the partition with these streams of other tenants, and how far."""
         return borders.channels(self._database, partition, streams)
 
+    def begun_behind(
+        self, readers: Sequence[str], streams: Sequence[StreamRef], place: tuple[int, int]
+    ) -> set[tuple[str, StreamRef]]:
+        """Which of these readers have begun with which of these streams behind a place."""
+        return borders.begun_behind(self._database, readers, streams, place)
+
     def awaiting(self, partition: int) -> dict[int, int]:
         """Which tenants await here what another partition sends on, and how much is held."""
         return borders.awaiting(self._database, partition)

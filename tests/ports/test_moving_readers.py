@@ -160,6 +160,22 @@ def test_an_end_that_comes_late_closes_nothing(border: Border) -> None:
     assert border.store.closes(ended._replace(source=(0, 13))) == {}, "it is closed"
 
 
+def test_who_has_begun_behind_a_place_is_told(border: Border) -> None:
+    """What was made there, and is sent on, is none of it; not while more of that is awaited."""
+
+    def behind(offset: int) -> bool:
+        found = border.store.begun_behind(["r", "nobody"], [A], (0, offset))
+        assert found in (set(), {("r", A)})
+        return bool(found)
+
+    assert [behind(each) for each in (2, 3, 4)] == [True, True, False]
+    moved(border, 9)
+    assert not behind(2)
+    arrived(border, 9)
+    assert [behind(each) for each in (8, 10)] == [True, False]
+    assert border.store.begun_behind(["r"], [A], (1, 2)) == set()
+
+
 # What is held meanwhile.
 
 

@@ -28,6 +28,7 @@ from servioticy.domain.records import (
     ReadingRecord,
     ReleaseRecord,
     RevocationRecord,
+    Source,
     UpdateRecord,
 )
 
@@ -195,7 +196,11 @@ class LogOracle(ChangingOracle):
             for each in record.readers
             for number in each.updates
         }
-        self.excused |= {(*each, *source[:2]) for each in named if each not in self.inputs}
+        for each in list(named):
+            known = self.inputs.get(each)
+            if known is None or self._has_begun_behind(known, source):
+                self.excused.add((*each, *source[:2]))
+                named.discard(each)
         readers = [
             (reader, ref)
             for (reader, ref), known in self.inputs.items()
@@ -212,6 +217,11 @@ class LogOracle(ChangingOracle):
             else:
                 self.held[tenant, partition].append(Held(record, offset, theirs))
                 self.was_held = True
+
+    @staticmethod
+    def _has_begun_behind(known: Input, source: Source) -> bool:
+        """Whether it was named anew, and begun, behind what is sent on."""
+        return not known.awaited and known.told.get(source.partition, -1) >= source.offset
 
     def _awaits(self, tenant: int, partition: int) -> bool:
         """Whether something is still sent on to here that the tenant reads."""

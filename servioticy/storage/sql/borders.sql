@@ -95,6 +95,17 @@ DELETE FROM marks
           AND NOT held
           AND substr(record, 1, 15) = '{"kind":"begin"');
 
+-- begun_behind --
+-- Who has begun with these streams behind a place, and awaits nothing from before.
+SELECT reader, known.source, known.stream
+  FROM unnest(%(sources)s::text[], %(streams)s::text[]) AS asked (source, stream)
+  JOIN inputs_from_outside AS known ON known.source = asked.source
+   AND known.stream = asked.stream
+   AND reader = ANY(%(readers)s::text[])
+ WHERE awaits_at IS NULL
+   AND told_in = %(from)s
+   AND told_at >= %(offset)s;
+
 -- awaiting --
 -- Who awaits here what another partition sends on, and how much is held.
 SELECT tenant_id,

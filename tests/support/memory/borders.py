@@ -180,6 +180,19 @@ def channels(
     return found
 
 
+def begun_behind(
+    state: State, readers: Iterable[str], streams: Iterable[StreamRef], place: tuple[int, int]
+) -> set[tuple[str, StreamRef]]:
+    """Return who has begun with these streams behind a place, and awaits nothing from before."""
+    refs, rows = list(streams), state.inputs_from_outside
+    asked = [(reader, ref) for reader in readers for ref in refs]
+    return {
+        key
+        for key in asked
+        if key in rows and rows[key].awaits is None and _passed(rows[key].told, place)
+    }
+
+
 def awaiting(state: State, partition: int) -> dict[int, int]:
     """Return who awaits here what is sent on, and how much is held of each."""
     tenants = {r.tenant for r in state.inputs_from_outside.values() if _awaits(r, partition)}

@@ -210,6 +210,14 @@ class MemoryPartitionStore:
         with self._state.lock:
             return borders.channels(self._state, partition, streams)
 
+    def begun_behind(
+        self, readers: Sequence[str], streams: Sequence[StreamRef], place: tuple[int, int]
+    ) -> set[tuple[str, StreamRef]]:
+        """Which of these readers have begun with which of these streams behind a place."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return borders.begun_behind(self._state, readers, streams, place)
+
     def awaiting(self, partition: int) -> dict[int, int]:
         """Which tenants await here what another partition sends on, and how much is held."""
         self._state.ask_postgres()

@@ -167,3 +167,24 @@ def test_what_comes_behind_what_is_held_is_not_taken_before_it() -> None:
     world.finish()
     oracle = assert_lawful(world)
     assert [at for ref, at, _ in oracle.order if ref == ("r", "c0")] == [1, 2]
+
+
+def test_what_is_sent_on_is_none_of_who_has_named_the_stream_anew() -> None:
+    """It was made before the begin of the version that is in force."""
+    world = World(3)
+    world.create(*thing("a", 0, {}))
+    world.create(*thing("r", 1, {"c0": ("g",)}, g=(("a", "d0"),)))
+    world.create(*thing("x", 1, {}))
+    world.create(*thing("y", 1, {}, g=(("x", "d0"),)))
+    world.finish()
+    joined, (_, released, here) = (("x", "d0"),), world.lengths()
+    world.put(("a", "d0"), 1, 1)  # comes to where r was
+    world.replace(*thing("r", 1, {"c0": ("g",)}, g=(("a", "d0"),), h=joined))
+    world.replace(*thing("r", 1, {}, h=joined))
+    world.replace(*thing("r", 1, {"c0": ("g",)}, g=(("a", "d0"),), h=joined))
+    world.put(("a", "d0"), 2, 2)
+    for _ in range(2):  # all is told, and nothing of it heeded where r is now
+        world.run([None, released + 1, here])
+    world.run([None, None, here])  # what has come to where r was is sent on behind that
+    world.finish()
+    assert_lawful(world)
