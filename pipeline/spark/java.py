@@ -53,6 +53,8 @@ OPTIONS = (
 )
 """What Spark uses of Java's insides, and what it tells libraries: as its launcher does."""
 TICK_SECONDS = 0.01
+SECONDS_TO_END = 20.0
+"""Once it is let go; it may still be starting."""
 
 
 @contextmanager
@@ -141,9 +143,14 @@ class Starting:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let it end."""
+        """Let it end, before the folder goes that it writes to: else it would stay for ever."""
         if self._process.stdin is not None:
             self._process.stdin.close()
+        try:
+            self._process.wait(SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     @contextmanager
     def known(self) -> Iterator[None]:

@@ -26,6 +26,7 @@ from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader
 from servioticy.messaging.emitter import Emitter
 from servioticy.messaging.log_writer import LogWriter
+from servioticy.ports.emitted import UnreadRecord
 from servioticy.settings import Settings, changed, load, to_environment
 from servioticy.settings.sections import Kafka
 from servioticy.storage.partition_store import PostgresPartitionStore
@@ -113,7 +114,7 @@ def protocol(request: pytest.FixtureRequest, broker: Guarded) -> str:
 def test_all_our_clients_are_let_in(broker: Guarded, protocol: str, topic_prefix: str) -> None:
     connection, topics = broker.connection(protocol), Topics(topic_prefix)
     ensure_topics(connection, topics, 1)
-    reader, found = EmittedReader(connection, topics, lambda: "id"), list[EmittedRecord]()
+    reader, found = EmittedReader(connection, topics, lambda: "id"), list[UnreadRecord]()
     reader.start(found.extend)
     writer, output = LogWriter(connection, topics, 10), Emitter(connection, topics, 0)
     try:
@@ -121,7 +122,7 @@ def test_all_our_clients_are_let_in(broker: Guarded, protocol: str, topic_prefix
         record = EmittedRecord("so", "s", 1, 1, 7, msgspec.Raw(b"{}"), (0, 0))
         output.emit(1, [emission(record)])
         output.flush()
-        until(lambda: [each.record.timestamp for each in found] == [7])
+        until(lambda: [each.read().timestamp for each in found] == [7])
         assert [each.timestamp for each in output.emitted_from(0)] == [7]
     finally:
         reader.stop()

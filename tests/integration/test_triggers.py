@@ -26,6 +26,7 @@ COST = {
     "tokens.audit_rotated_tokens": ENTRIES,
     "tokens.audit_revoked_tokens": ENTRIES,
     "tokens.tell_token": TOLD,
+    "console_sessions.tell_console_session": TOLD,
     "members.audit_member": ENTRIES,
     "members.tell_member": TOLD,
     "claim_codes.audit_claim_code": ENTRIES,

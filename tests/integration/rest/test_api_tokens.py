@@ -146,7 +146,7 @@ def test_who_makes_tokens_all_day_has_those_that_ended_looked_at_now_and_then(
     looked: list[int] = []
     rows = PostgresStatements.rows
 
-    def counted(self: PostgresStatements, name: str, **values: Any) -> Any:
+    def counted(self: PostgresStatements, name: str, /, **values: Any) -> Any:
         looked.extend([values["tenant"]] if name == "forget_ended" else [])
         return rows(self, name, **values)
 
