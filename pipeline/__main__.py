@@ -14,6 +14,7 @@ from pipeline.spark.java import Starting, scratch_folder
 from servioticy import logs
 from servioticy.embedded import javascript
 from servioticy.errors import ServioticyError, SettingsError
+from servioticy.metrics.processes import sharing
 from servioticy.settings import Settings, load
 
 log = logging.getLogger("servioticy.pipeline")
@@ -39,11 +40,16 @@ def main() -> int:
 def _run(settings: Settings, stopping: list[int]) -> int:
     # Or each of Spark's workers would fail.
     javascript.require(settings, settings.sandbox.engine)
-    with scratch_folder() as scratch, Starting(settings, scratch) as java:
+    # Spark's workers have Java's environment: it says where they tell of their metrics.
+    with (
+        sharing() as metrics,
+        scratch_folder() as scratch,
+        Starting(settings, scratch) as java,
+    ):
         # Slow to import: Java goes on meanwhile.
         from pipeline.spark import running
 
-        return running.run(settings, stopping, scratch, java)
+        return running.run(settings, stopping, scratch, java, metrics)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,9 @@ from servioticy.bootstrap import (
     topics,
 )
 from servioticy.errors import Unavailable
-from servioticy.metrics import Registry, serve, shared
+from servioticy.metrics import Registry, serve
 from servioticy.metrics.names import QUERY_STARTS
+from servioticy.metrics.processes import OtherProcesses
 from servioticy.settings import Settings
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.roles import Role
@@ -40,15 +41,18 @@ READY_FILE = "SERVIOTICY_READY_FILE"
 """Environment variable: a file to make once every partition is being worked on."""
 
 
-def run(settings: Settings, stopping: list[int], scratch: Path, java: Starting) -> int:
+def run(
+    settings: Settings, stopping: list[int], scratch: Path, java: Starting, metrics: Path
+) -> int:
     """Run it until it fails or somebody is `stopping`; return the exit code.
 
+    `metrics` is where workers write down their ports.
     Raises LogLost where the log is not what has been stored of it, Unavailable, SetupError.
     """
     registry = Registry()
     serve(registry, settings.metrics_host, settings.pipeline.metrics_port)
-    with shared(registry):
-        return _run(settings, stopping, registry, scratch, java)
+    registry.add(OtherProcesses(metrics).texts)
+    return _run(settings, stopping, registry, scratch, java)
 
 
 def _run(

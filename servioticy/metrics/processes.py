@@ -34,11 +34,18 @@ STILL_COUNT = frozenset({"counter", "histogram"})
 @contextmanager
 def shared(registry: Registry) -> Iterator[None]:
     """Add up with the metrics of the processes that are started meanwhile."""
+    with sharing() as folder:
+        registry.add(OtherProcesses(folder).texts)
+        yield
+
+
+@contextmanager
+def sharing() -> Iterator[Path]:
+    """A folder in which the processes that are started meanwhile write down their ports."""
     folder = Path(tempfile.mkdtemp(prefix="servioticy-metrics-"))
-    registry.add(OtherProcesses(folder).texts)
     os.environ[FOLDER] = str(folder)
     try:
-        yield
+        yield folder
     finally:
         del os.environ[FOLDER]
         shutil.rmtree(folder, ignore_errors=True)

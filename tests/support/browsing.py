@@ -24,9 +24,9 @@ PRESSES = 80
 """Of Tab, until somebody gives up looking for a thing."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A Chromium, for all tests of a run."""
+    """A Chromium, for all tests of a module: while it runs nobody else can run a loop."""
     program, environment = chromium()
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(
