@@ -161,7 +161,7 @@ class Inputs:
         here = _without(record.readers, elsewhere)
         if not here:
             return Change(None, _nothing)
-        changes = dict(zip(record.readers, record.changes, strict=False))
+        changes = dict(zip(record.readers, record.changes, strict=bool(record.changes)))
         streams = tuple(
             (each.ref, each.timestamp, None if each.timestamp is None else bytes(each.update))
             for each in record.streams

@@ -75,7 +75,7 @@ def begin(state: State, effect: BeginInputs, partition: int) -> None:
     """Let these readers read from now on, those that name the streams, and feed them here."""
     origin, offset = effect.source
     lasts = {ref: (at, text) for ref, at, text in effect.streams}
-    changes = dict(zip(effect.readers, effect.changes, strict=False))
+    changes = dict(zip(effect.readers, effect.changes, strict=bool(effect.changes)))
     for (reader, ref), row in _rows(state, effect.tenant, effect.readers, lasts):
         if row.provider != effect.provider or changes.get(reader, GONE) < row.named_by:
             continue

@@ -18,7 +18,7 @@ from sandbox_pools import a_pool
 from pipeline.evaluators.javascript import JavaScript
 from pipeline.state import components
 
-pytest.register_assert_rewrite("serial_order", "changing_world", "crossing_oracle")  # what differs
+pytest.register_assert_rewrite("serial_order", "changing_law", "crossing_oracle")  # what differs
 
 for name, usual in {"law": 200, "changes": 60}.items():
     settings.register_profile(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from changing_law import assert_lawful
 from changing_oracle import Shown
-from changing_world import World, assert_lawful
+from changing_world import World
 from oracle import Composite, Ref
 from put_off_runs import Whims
 from serial_order import javascript

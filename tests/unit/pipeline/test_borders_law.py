@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from changing_world import assert_lawful
+from changing_law import assert_lawful
 from crossing_worlds import Play, a_world
 from hypothesis import given, settings
 from hypothesis import strategies as st

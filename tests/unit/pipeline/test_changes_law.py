@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from changing_law import assert_lawful
 from changing_oracle import EXTRA, Given, Shown
-from changing_world import STREAMS, World, an_object, assert_lawful
+from changing_world import STREAMS, World, an_object
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from oracle import Composite

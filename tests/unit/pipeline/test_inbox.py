@@ -142,5 +142,10 @@ def test_after_one_alone_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
     box.put(rows(0, 1), 1)
     box.get(9, 0)
     box.put(rows(1, 2), 1)
+    another = threading.Timer(2.0, box.put, (rows(2, 3), 1))
+    another.start()
 
-    assert box.get(2, 0) == rows(1, 2)
+    found = box.get(2, 0)
+
+    another.cancel()
+    assert found == rows(1, 2), "whoever waited would have had another"

@@ -10,8 +10,9 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
+from changing_law import purge
 from changing_oracle import Shown
-from changing_world import World, purge
+from changing_world import World
 from crossing_worlds import faults
 from hypothesis import given, settings
 from hypothesis import strategies as st
