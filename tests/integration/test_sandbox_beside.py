@@ -149,7 +149,7 @@ def test_preparation_counts_though_there_was_no_time_for_more(
 
 
 def test_who_has_many_programs_is_ready_once_they_are(pool: SandboxPool) -> None:
-    """To make them ready takes more than to run them."""
+    """To make them ready takes more than to run them: together that is less than a tree may."""
     many = [a_call(a_function(f"return {number}"), an_event()) for number in range(12)]
     pool.grow("tenant", many, beside=True)
     used = pool.growing_seconds_of("tenant", beside=True)
