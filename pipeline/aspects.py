@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from pipeline.evaluators.evaluator import Evaluators
@@ -41,7 +41,7 @@ Transform: TypeAlias = Callable[
     ],
     tuple[list[RegionOutput], list[Verdict]],
 ]
-Emit: TypeAlias = Callable[[BatchState, Work, Base, Output], None]
+Emit: TypeAlias = Callable[[Sequence[BatchState], Iterable[Verdict], Work, Base, Output], None]
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline.aspects import STAGES, Stages
 from pipeline.errors import ProgressLost
@@ -27,8 +28,8 @@ class Engine:
     heals: tuple[type[Exception], ...] = (Unavailable,)
     """Errors after which the same is tried again, as waiting heals them."""
     sleep: Callable[[float], None] = time.sleep
-    beside: Evaluators | None = None
-    """Those of what is computed beside; without them the same."""
+    processors: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """So many evaluators are asked at once."""
     clock: Callable[[], float] = time.monotonic
     """Seconds."""
 

@@ -1,18 +1,23 @@
-"""The file to read first: a batch of updates goes through the four stages.
+"""The file to read first: a piece, updates of one tenant, goes through the four stages.
 
 What is stored and emitted equals what an interpreter gives that takes the log one
 update at a time and runs its whole tree breadth first, in order of subscription. And that is
 how it is computed: the graph is cut into *regions*, and the evaluator of each takes the trees
-of the batch in just that way, one after the other. A region comes after those that it reads.
+of the piece in just that way, one after the other. A region comes after those that it reads.
 A tree is of one tenant: what others read of it comes to them through the log
 (docs/decisions/0046-borders.md).
+
+A piece is a generator, which waits for nobody: it yields what its evaluators are to be asked,
+and goes on when it is sent the answer (docs/decisions/0049-flow.md).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from itertools import chain
+from typing import Any, TypeAlias, TypeVar
 
 from pipeline.engine import Engine
 from pipeline.errors import BatchTooSlow, TreeTooSlow
@@ -21,67 +26,111 @@ from pipeline.limits import BATCH_SECONDS, MAX_WAITING
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import MAX_SHED_NOTED
-from pipeline.state.base import Base
 from pipeline.state.batch import BatchState
+from pipeline.state.decided import Decided
+from pipeline.state.partition import Partition
 from pipeline.work import Work
 from sandbox import TookTooLong
-from servioticy.domain.graph import Graph
+from servioticy.domain.graph import Graph, Whole
+from servioticy.domain.pauses import Paused
 from servioticy.domain.verdicts import BEHIND
-from servioticy.ports.output import Output
 
 TOO_MUCH_WAITS = f"more than {MAX_WAITING} records of its tenant wait to be computed"
+
+Steps: TypeAlias = Generator[Callable[[], Any] | None, Any, BatchState]
+"""Yields what is to be asked: to be called in whichever thread, as it touches nothing of the
+partition; is sent what that returns, or thrown what it raises. None: others may go on first."""
+
+SLICE_SECONDS = 0.002
+"""Long work on a graph gives way to others after so long."""
+
+T = TypeVar("T")
 
 
 def process(
     work: Work,
-    base: Base,
-    output: Output,
+    partition: Partition,
+    decided: Decided,
     engine: Engine,
     rules: Rules,
     spending: Spending,
-) -> None:
-    """Compute, store and emit all that follows from the updates of this work.
+) -> Steps:
+    """Compute all that follows from the updates of this work; return it, to be stored and emitted.
 
-    Raises Overflow before anything is stored where that is more than fits. A tree that the
-    rules say is computed `alone` is evaluated one step at a time, and the limits cut it where
-    the serial order does. `spending` gets what was spent, whatever happens.
+    Raises Overflow where that is more than fits. A tree that the rules say is computed `alone` is
+    evaluated one step at a time, and the limits cut it where the serial order does. `spending`
+    gets what was spent, whatever happens.
     """
-    graph, stages, updates = base.graph, engine.stages, work.updates
-    deadline = time.monotonic() + BATCH_SECONDS
+    graph, stages, updates = partition.graph, engine.stages, work.updates
     spending.add_bytes(sum(each.size for each in updates))
     origins = [[graph.stream(root.origin) for root in each.roots] for each in updates]
-    last_updates = base.recall(dict.fromkeys(chain.from_iterable(origins)))
+    last_updates = partition.recall(dict.fromkeys(chain.from_iterable(origins)))
     state = BatchState(updates, origins, last_updates)
-    state.enter(
-        [graph.whole(some) if rules.alone else [each.entries for each in some] for some in origins]
-    )
-    state.end(_behind(work, graph))
+    entries: list[Whole] = []
+    for some in origins:
+        if rules.alone:
+            entries.append((yield from _in_slices(graph.whole(some))))
+        else:
+            entries.append(tuple([each.entries for each in some]))
+    state.enter(entries)
 
     while entered := state.next_level():
         entering, ended = stages.dispatch(entered, updates, rules, spending)
         state.end(ended)
         asked = stages.fetch(entering, updates, graph, last_updates, rules)
-        within = None if rules.alone else _seconds_left(deadline, work)
+        if not asked:
+            continue
+        within = None if rules.alone else _seconds_left(work, spending)
         try:
-            new, ended = stages.transform(
-                asked, updates, engine.evaluators, base.decided, rules, spending, within
+            new, ended = yield partial(
+                stages.transform,
+                asked,
+                updates,
+                engine.evaluators,
+                decided,
+                rules,
+                spending,
+                within,
             )
         except TookTooLong as error:
             raise _overflow(work, error) from error
         state.add(new)
         state.end(ended)
+    return state
 
-    stages.emit(state, work, base, output)
+
+def at_once(steps: Steps) -> BatchState:
+    """What comes of a piece for which somebody waits."""
+    try:
+        job = next(steps)
+        while True:
+            job = steps.send(job() if job else None)
+    except StopIteration as end:
+        state: BatchState = end.value
+        return state
 
 
-def _seconds_left(deadline: float, work: Work) -> float:
-    """Seconds that scripts of this batch may still take. Raises BatchTooSlow.
+def _in_slices(work: Paused[T]) -> Generator[None, Any, T]:
+    until = time.monotonic() + SLICE_SECONDS
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            answer: T = end.value
+            return answer
+        if time.monotonic() >= until:
+            yield None
+            until = time.monotonic() + SLICE_SECONDS
+
+
+def _seconds_left(work: Work, spending: Spending) -> float:
+    """Seconds that scripts of this piece may still take. Raises BatchTooSlow.
 
     A single update takes what its tree takes: the limits of trees bound that.
     """
     if len(work.updates) == 1:
         return float("inf")
-    left = deadline - time.monotonic()
+    left = BATCH_SECONDS - spending.seconds
     if left <= 0:
         raise BatchTooSlow
     return left
@@ -94,7 +143,7 @@ def _overflow(work: Work, error: TookTooLong) -> BatchTooSlow | TreeTooSlow:
     return TreeTooSlow(work.updates[0].key, prepared=error.prepared)
 
 
-def _behind(work: Work, graph: Graph) -> Iterator[Verdict]:
+def behind(work: Work, graph: Graph) -> Iterator[Verdict]:
     """How computations end that do not begin, as their tenant is too far behind."""
     for each in work.behind:
         for origin, timestamp, _document, _path in each.roots:

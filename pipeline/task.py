@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
 from typing import NamedTuple
 
 from pipeline.accounting.metering import Meter
+from pipeline.batching.means import Means
 from pipeline.batching.schedule import Schedule
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
-from pipeline.immediate_executor import ImmediateExecutor
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
 from pipeline.stages.emit import send
@@ -59,12 +58,12 @@ class Task:
         engine: Engine,
         fairness: Fairness | None = None,
         meter: Meter | None = None,
-        executor: Executor | None = None,
+        means: Means | None = None,
     ) -> None:
         """`output` makes a new one each time the partition is begun.
 
-        Without `fairness` a tenant may use all of the partition's time. What was put off is
-        computed by the `executor`, of one thread, beside all else; without it in turn.
+        Without `fairness` a tenant may use all of the partition's time; without `means` nothing
+        is computed while something else is.
         """
         self._number = number
         self._store = store
@@ -72,7 +71,7 @@ class Task:
         self._engine = engine
         self._fairness = fairness or Fairness(Shares(1.0))
         self._meter = meter
-        self._executor = executor or ImmediateExecutor()
+        self.means = means or Means()
         self._begun: _Begun | None = None
         self._claimed = False
         self._reached = TreeKey(0)
@@ -117,7 +116,7 @@ class Task:
 
     @property
     def is_computing(self) -> bool:
-        """Whether something is computed beside."""
+        """Whether there is nothing to do but wait for scripts."""
         return self._begun is not None and self._begun.schedule.is_computing
 
     def rest(self) -> None:
@@ -130,9 +129,7 @@ class Task:
         if begun is not None and begun.output.has_more:
             self._send_more(begun)
             return
-        if self.is_computing:
-            return
-        if begun is None or begun.partition.waiting or begun.partition.to_purge:
+        if begun is None or begun.schedule.has_work:
             self.take(())
         else:
             self._note_acknowledged(begun)
@@ -213,7 +210,7 @@ class Task:
             self._engine,
             self._fairness,
             max_updates,
-            self._executor,
+            self.means,
             self._new_output,
         )
         log.info(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
@@ -131,17 +130,18 @@ class Work(NamedTuple):
         return {each.key: each.tenant for each in self.updates}
 
     @property
-    def sizes(self) -> dict[int, int]:
-        """The bytes of the updates of each tenant."""
-        found: Counter[int] = Counter()
-        for each in self.updates:
-            found[each.tenant] += each.size
-        return found
-
-    @property
     def marks(self) -> Mapping[tuple[int, StreamRef], tuple[int, int]]:
         """Of each stream and partition that it came from, the last that came."""
         return {(each.source, each.stream): each.place for each in self.marked}
+
+    def by_tenant(self) -> list[Work]:
+        """Of each tenant the updates, and nothing else."""
+        theirs: dict[int, list[LoggedUpdate]] = {}
+        for each in self.updates:
+            theirs.setdefault(each.tenant, []).append(each)
+        if len(theirs) == 1:
+            return [self]
+        return [Work(some, self.end) for some in theirs.values()]
 
     def cut(self, *places: int) -> list[Work]:
         """The same work in pieces, cut before the updates with these numbers.

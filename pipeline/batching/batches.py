@@ -5,6 +5,9 @@ waiting (Unavailable and its like) is raised, and the stretch is tried again. Wh
 one record or tree is a value: a verdict, or a cut into pieces that fit. Anything else is a
 bug of ours: it is logged, the batch is halved until the record that does it stands alone,
 and that record becomes a dead letter. So nothing that was accepted stops a partition.
+
+And nobody waits for another: what of a stretch takes long, or is more than fits, while others are
+active, is put off by the transaction that stores the rest, and goes on (`late.py`).
 """
 
 from __future__ import annotations
@@ -15,14 +18,14 @@ from collections.abc import Callable, Sequence
 
 from pipeline.batching.cutting import Cutting, Piece
 from pipeline.batching.dead_letters import DeadLetters
+from pipeline.batching.flow import Flight, Flow
+from pipeline.batching.pieces import Pieces
 from pipeline.engine import Engine
-from pipeline.errors import Overflow
-from pipeline.process import process
-from pipeline.sharing.costs import Costs
+from pipeline.errors import BatchTooLarge, Overflow
+from pipeline.process import behind
 from pipeline.sharing.fairness import Fairness
-from pipeline.sharing.rules import Rules
-from pipeline.sharing.spending import Spending
-from pipeline.state.base import Base
+from pipeline.sharing.spending import is_too_much
+from pipeline.state.partition import Partition
 from pipeline.work import Row, Work
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PutOff, TreeKey
@@ -34,56 +37,60 @@ SLOW_SECONDS = 1.0
 
 
 class Batches:
-    """Computes, stores and emits work of one partition, or of what it has lent."""
+    """Computes, stores and emits stretches of the log of one partition."""
 
     def __init__(
         self,
-        base: Base,
+        partition: Partition,
         output: Output,
         engine: Engine,
         fairness: Fairness,
         dead_letters: DeadLetters,
         cutting: Cutting,
+        pieces: Pieces,
+        flow: Flow,
+        adopt: Callable[[Flight], None],
+        others_wait: Callable[[int], bool],
     ) -> None:
-        self._base = base
+        """`adopt` takes pieces that go on late. `others_wait` tells whether records of others
+        than a tenant have come meanwhile."""
+        self._partition = partition
         self._output = output
         self._engine = engine
         self._shares = fairness.shares
         self._fairness = fairness
         self._dead_letters = dead_letters
         self._cutting = cutting
+        self._pieces = pieces
+        self._flow = flow
+        self._adopt = adopt
+        self._others_wait = others_wait
 
     def run(self, work: Work) -> None:
-        """Compute the work as one batch, or as several where it causes too much for one.
+        """Compute the work as one transaction, or as several where it causes too much for one.
 
-        Raises the errors that no record is to blame for. Of late work that took too long only
-        a first piece is done, and the rest waits where it was.
+        Raises the errors that no record is to blame for.
         """
         waiting = [Piece(work)]
         while waiting:
             piece = self._behind_what_waits(waiting.pop())
             some = piece.work
-            if some.is_empty and some.end <= self._base.progress:
+            if some.is_empty and some.end <= self._partition.progress:
                 continue
             decided = self._first_decided(some)
             if decided is not None and len(some.updates) > 1:
                 waiting += map(Piece, reversed(some.cut(decided, decided + 1)))
                 continue
             try:
-                alone = piece.alone or self._cutting.is_slow(some)
-                self._compute(some, alone=alone, decided=decided is not None)
+                self._compute(some, alone=piece.alone, decided=decided is not None)
             except Overflow as overflow:
-                pieces = self._cutting.smaller(some, overflow)
-                if some.late:
-                    waiting = pieces[:1]
-                else:
-                    waiting += reversed(pieces)
+                waiting += reversed(self._cutting.smaller(some, overflow))
             except self._engine.passes:
                 raise
             except Exception as error:  # noqa: BLE001  whatever it is, others must go on
-                waiting += map(Piece, reversed(self._without_culprit(some, error)))
+                waiting += map(Piece, reversed(self._pieces.without_culprit(some, error)))
         is_backlog = len(work.updates) + len(work.put_off) >= self._engine.backlog
-        self._base.trim(contested=self._shares.contested and not is_backlog)
+        self._partition.trim(contested=self._shares.contested and not is_backlog)
 
     def _behind_what_waits(self, piece: Piece) -> Piece:
         """A piece of a batch, once an earlier piece has been put off: behind that.
@@ -94,7 +101,7 @@ class Batches:
         if work.late or not work.updates or self._first_decided(work) is not None:
             return piece
         held = set(work.owners.values())
-        held &= self._base.waiting.keys() | self._shares.over()
+        held &= self._partition.waiting.keys() | self._shares.over()
         return Piece(work.without(held)) if held else piece
 
     def guard(self, row: Row, act: Callable[[], None], late: Sequence[PutOff] = ()) -> None:
@@ -105,56 +112,71 @@ class Batches:
             raise
         except Exception as error:  # noqa: BLE001  whatever it is, others must go on
             self._dead_letters.add_failed(row, error)
-            end = self._base.progress if late else TreeKey(row.offset + 1)
+            end = self._partition.progress if late else TreeKey(row.offset + 1)
             self.run(Work((), end, (), late))
 
     def _first_decided(self, work: Work) -> int | None:
         """The number of the first update whose outcomes subscribers know already."""
-        decided = self._base.decided
+        decided = self._partition.decided
         if not decided.trees:
             return None
         known = (decided.covers(each.offset, each.tenant) for each in work.updates)
         return next((number for number, is_known in enumerate(known) if is_known), None)
 
-    def _compute(self, work: Work, *, alone: bool = False, decided: bool = False) -> None:
-        """One transaction. Raises Overflow where nothing was stored because it is too much.
-
-        What is decided is computed alone, and nobody in it is refused: it was not then.
-        """
-        limits = self._engine.limits
-        spending = Spending(limits, work.owners, work.sizes)
-        rules = Rules(limits, alone or decided)
-        if not decided and any(each.is_input for each in work.updates):
-            rules = self._fairness.rules(limits, self._base.store, alone=alone)
-        began, processor = time.monotonic(), time.thread_time()
-        whole = False
+    def _compute(self, work: Work, *, alone: bool, decided: bool) -> None:
+        """One transaction. Raises Overflow where nothing was stored because it is too much."""
+        flights: list[Flight] = []
+        began, waited, processor = time.monotonic(), self._flow.waited, time.thread_time()
         try:
-            process(work, self._base, self._output, self._engine, rules, spending)
-            whole = True
+            theirs = work.by_tenant()
+            if len(theirs) > 1:
+                self._partition.recall_all(work)
+            for some in theirs:
+                flights.append(self._pieces.begin(some, alone=alone, decided=decided))
+            left = self._flow.settle(flights, lambda: not decided and self._leaves(flights))
+            self._store(work, flights, left)
         finally:
-            processor = time.thread_time() - processor
-            self._note(work, spending.costs, time.monotonic() - began, processor, whole=whole)
-        self._base.note_waiting(work)
-        self._cutting.note(work, spending)
+            seconds = time.monotonic() - began - (self._flow.waited - waited)
+            self._flow.drop([each for each in flights if not each.is_adopted])
+            for each in flights:
+                each.error = None  # its traceback holds the flight
+            self._charge(flights, seconds, time.thread_time() - processor)
 
-    def _note(
-        self, work: Work, costs: Costs, seconds: float, processor: float, *, whole: bool
-    ) -> None:
+    def _store(self, work: Work, flights: Sequence[Flight], left: Sequence[Flight]) -> None:
+        """Store what is done, and put off what is not. Raises what ended a piece, where that is
+        everybody's affair."""
+        for each in flights:
+            if each.error and (len(flights) == 1 or isinstance(each.error, self._engine.passes)):
+                raise each.error
+        failed = [each for each in flights if each.error is not None]
+        done = [each for each in flights if each.state is not None]
+        if len(done) > 1 and is_too_much(
+            sum([each.spending.computations for each in done]),
+            sum([each.spending.bytes for each in done]),
+        ):
+            raise BatchTooLarge
+        later = [each.tenant for each in (*left, *failed)]
+        rest = work.without(later) if later else work
+        states = [each.state for each in done if each.state is not None]
+        endings = behind(work, self._partition.graph)
+        self._engine.stages.emit(states, endings, rest, self._partition, self._output)
+        self._partition.note_waiting(rest)
+        for each in done:
+            self._pieces.ended(each)
+        for each in filter(self._flow.goes_on, left):  # the others have their turn once more
+            each.is_adopted = True
+            self._adopt(each)
+
+    def _leaves(self, flights: Sequence[Flight]) -> bool:
+        """Whether somebody waits for what is slow."""
+        if len(flights) > 1 or self._shares.contested:
+            return True
+        return self._others_wait(flights[0].tenant)
+
+    def _charge(self, flights: Sequence[Flight], seconds: float, processor: float) -> None:
         """Charge tenants with the time of a batch, and tell of one that took long."""
-        self._fairness.note(costs, seconds, processor, whole=whole)
+        ended = [(each.tenant, each.spending) for each in flights if not each.is_adopted]
+        charged = self._fairness.note(ended, seconds, processor)
         if seconds > SLOW_SECONDS:
-            facts = {"seconds": round(seconds, 3), "updates": len(work.updates)}
-            log.warning("batch_slow", extra=facts | {"by_tenant": costs.seconds(seconds)})
-
-    def _without_culprit(self, work: Work, error: Exception) -> list[Work]:
-        """Halves; or the work without its one record, which becomes a dead letter."""
-        count = len(work.updates)
-        if count > 1:
-            facts = {"partition": self._base.number, "updates": count}
-            log.exception("batch_failed", extra=facts)
-            return work.cut(count // 2)
-        if not work.updates:
-            raise error
-        update = work.updates[0]
-        self._dead_letters.add_failed(Row(update.offset, update.record), error)
-        return [work._replace(updates=())]
+            facts = {"seconds": round(seconds, 3), "updates": sum(e.updates for _t, e in ended)}
+            log.warning("batch_slow", extra=facts | {"by_tenant": charged})

@@ -60,7 +60,7 @@ class Cutting:
         if len(work.updates) != 1:
             return
         tenant = work.updates[0].tenant
-        if spending.seconds_left(tenant) <= 0:
+        if spending.seconds_left <= 0:
             _remember(self._slow_until, tenant, self._clock() + SLOW_TENANT_SECONDS)
 
     def smaller(self, work: Work, overflow: Overflow) -> list[Piece]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 
 from pipeline.limits import MAX_BATCH_BYTES
-from pipeline.sharing.pace import Pace
+from pipeline.sharing.shares import Shares
 from pipeline.work import Forwarded, LoggedUpdate, Marked, Work
 from servioticy.ports.partition_store import PutOff, TreeKey
 
@@ -14,37 +14,29 @@ from servioticy.ports.partition_store import PutOff, TreeKey
 class FormingBatch:
     """A stretch of the log, record by record, until it is as much as one batch should be."""
 
-    def __init__(self, end: TreeKey, pace: Pace, seconds: float) -> None:
-        """It should take no more than so many seconds."""
+    def __init__(self, end: TreeKey, shares: Shares, seconds: float) -> None:
+        """It should cost no more than so many seconds, by what updates have cost."""
         self.end = end
         """The place in the log after the last record, or tree of it."""
         self.tenants: set[int] = set()
         """Whose records are in it."""
-        self.computed: set[int] = set()
-        """Of them those whose updates are computed in it."""
-        self._pace = pace
-        self._slow: dict[int, bool] = {}
-        self._trees: Counter[int] = Counter()
+        self._shares = shares
+        self._seconds: defaultdict[int, float] = defaultdict(float)
+        self._all_seconds = 0.0
         self._most_seconds = seconds
         self._updates: list[LoggedUpdate] = []
         self._put_off: list[PutOff] = []
         self._behind: list[LoggedUpdate] = []
-        self._seconds = 0.0
         self._bytes = 0
-
-    def is_slow(self, tenant: int) -> bool:
-        """Whether an update of this tenant may hold up others: asked once for the batch."""
-        if tenant not in self._slow:
-            self._slow[tenant] = self._pace.is_slow(tenant)
-        return self._slow[tenant]
 
     def add(self, update: LoggedUpdate, end: TreeKey) -> None:
         """Add an update to compute."""
+        tenant = update.tenant
         self._updates.append(update)
-        self.computed.add(update.tenant)
-        self._seconds += self._pace.of(update.tenant)
-        self._trees[update.tenant] += 1
-        self.tenants.add(update.tenant)
+        seconds = self._shares.each(tenant)
+        self._seconds[tenant] += seconds
+        self._all_seconds += seconds
+        self.tenants.add(tenant)
         self._bytes += len(update.record)
         self.end = end
 
@@ -62,15 +54,15 @@ class FormingBatch:
         self.end = end
 
     def most_of(self) -> set[int]:
-        """Return whose trees are half of what the batch should take of the processor, or more."""
-        half, pace = self._most_seconds / 2, self._pace
-        return {each for each, times in self._trees.items() if times * pace.of_tree(each) >= half}
+        """Return whose updates are half of what it should cost, or more."""
+        half = self._most_seconds / 2
+        return {tenant for tenant, seconds in self._seconds.items() if seconds >= half}
 
     def is_full(self, max_updates: int) -> bool:
         """Whether the next update should begin another batch."""
         return (
             len(self._updates) + len(self._put_off) + len(self._behind) >= max_updates
-            or self._seconds >= self._most_seconds
+            or self._all_seconds >= self._most_seconds
             or self._bytes >= MAX_BATCH_BYTES
         )
 

@@ -65,6 +65,15 @@ class Intake:
             self._dead_letters.add_failed(row, error)
             return None
 
+    @staticmethod
+    def glance(row: Row) -> UpdateRecord | None:
+        """The update of a row that is not to be taken yet; None where it is anything else."""
+        try:
+            record = read_record(row.value)
+        except UnreadableRecord:
+            return None
+        return record if isinstance(record, UpdateRecord) else None
+
     def prepare(self, records: Sequence[LogRecord | None]) -> None:
         """Load the components of these updates together, as far as there is time."""
         self._crossed.look_up(records)

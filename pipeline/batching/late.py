@@ -1,56 +1,157 @@
-"""Taking up what has been put off, in order of the log, tenant by tenant."""
+"""What is computed later than its place in the log, in order of the log, tenant by tenant.
+
+Records that had been put off, and pieces of a stretch for which the others did not wait: those
+were put off while they went on. Several tenants' are under way at once, each in a piece of its
+own. What comes of them is stored and sent by another thread, as that waits for the disk and until
+all is acknowledged: all together that is there when it has time.
+"""
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from functools import partial
 
-from pipeline.batching.batches import Batches
-from pipeline.batching.beside import Beside
+from pipeline.batching.cutting import Cutting, Piece
+from pipeline.batching.flow import Flight, Flow
 from pipeline.batching.intake import Intake
+from pipeline.batching.pieces import Pieces
 from pipeline.changes.control import Control
+from pipeline.engine import Engine
+from pipeline.errors import Overflow
 from pipeline.limits import MAX_BATCH_BYTES
 from pipeline.sharing.fairness import Fairness
-from pipeline.state.excerpt import Excerpt
+from pipeline.state.late_base import LateBase
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
 from servioticy.domain.records import ControlRecord, LogRecord
+from servioticy.errors import Unavailable
+from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PutOff
+
+log = logging.getLogger("servioticy.pipeline")
 
 SHORTEST = 0.0001
 """Seconds that an update takes at least."""
 
+Guard = Callable[[Row, Callable[[], None], Sequence[PutOff]], None]
+"""Does what a control record asks; a bug in that makes a dead letter of the record."""
+
+
+@dataclass(slots=True, eq=False)
+class _Late:
+    """One tenant's piece."""
+
+    work: Work
+    before: int
+    """All that was emitted of the log before here has to be acknowledged first: what comes of it
+    is sent by another client, and is not to overtake that."""
+    flight: Flight | None
+    """None: there is nothing to compute."""
+    is_stored_alone: bool = False
+    """As it, or another one, could not be stored together with others."""
+
+    @property
+    def is_computed(self) -> bool:
+        return self.flight is None or self.flight.is_done
+
+
+@dataclass(slots=True, eq=False)
+class _Storing:
+    """Pieces on their way to where they are stored."""
+
+    pieces: dict[int, _Late]
+    """By tenant."""
+    base: LateBase
+    future: Future[None]
+
 
 class LateWork:
-    """Computes records of one partition that had been put off: updates beside its batches."""
+    """The late work of one partition."""
 
     def __init__(
         self,
         partition: Partition,
         intake: Intake,
-        batches: Batches,
-        beside: Beside,
+        pieces: Pieces,
+        flow: Flow,
         control: Control,
+        cutting: Cutting,
+        engine: Engine,
         fairness: Fairness,
+        output: Output,
+        new_output: Callable[[], Output],
+        executor: Executor,
+        run: Callable[[Work], None],
+        guard: Guard,
     ) -> None:
+        """`output` is the partition's own; `new_output` makes the one that is used by the
+        `executor`, which has one thread. `run` stores work of which nothing is to be computed."""
         self._partition = partition
         self._intake = intake
-        self._batches = batches
-        self._beside = beside
+        self._pieces = pieces
+        self._flow = flow
         self._control = control
+        self._cutting = cutting
+        self._engine = engine
         self._fairness = fairness
         self._shares = fairness.shares
-        self._pace = fairness.pace
+        self._partitions_output = output
+        self._new_output = new_output
+        self._output: Output | None = None
+        self._executor = executor
+        self._run = run
+        self._guard = guard
         self._begun_at = partition.progress.offset
+        self._under_way: dict[int, _Late] = {}
+        """By tenant."""
+        self._storing: _Storing | None = None
+        partition.under_way = self._under_way.keys()
+        self._turns: dict[int, int] = {}
+        """Of each who waits, the number of its last turn, or of the one at which it came."""
+        self._number = 0
+
+    @property
+    def tenants(self) -> Set[int]:
+        """Of whom something is under way."""
+        return self._under_way.keys()
+
+    @property
+    def is_storing(self) -> bool:
+        """Whether something is to be looked at again soon, as nobody tells when it is done."""
+        return any(each.is_computed for each in self._under_way.values())
+
+    def next(self, waiting: Iterable[int]) -> int | None:
+        """Return of those who wait who has not had a turn for longest, if there is room.
+
+        Whose trees are slow have one place less than there are processors, so that some are left
+        for all else; the others as many as there are.
+        """
+        free = [each for each in waiting if each not in self._under_way]
+        self._turns = {each: self._turns.get(each, self._number) for each in free} | dict.fromkeys(
+            self._under_way, self._number
+        )
+        processors = self._engine.processors
+        rooms = {True: max(1, processors - 1), False: processors}
+        for each in self._under_way:
+            rooms[self._pieces.is_slow(each)] -= 1
+        candidates = [each for each in free if rooms[self._pieces.is_slow(each)] > 0]
+        if not candidates:
+            return None
+        self._number += 1
+        return min(candidates, key=lambda each: self._turns[each])
 
     def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> None:
         """Begin to compute the tenant's oldest records, as many as are done in a short time.
 
         They go on waiting while their component is loaded, unless it is loaded `at_once`.
-        Nothing else is under way.
+        Nothing of it is under way.
         """
-        # By its trees alone: what a commit takes is the less of each update the more there are.
-        fit = int(self._fairness.slice_seconds / max(SHORTEST, self._pace.of_tree(tenant)))
+        self._turns[tenant] = self._number
+        fit = int(self._fairness.slice_seconds / max(SHORTEST, self._shares.each(tenant)))
         most = min(max_updates, max(1, fit))
         found = self._partition.store.put_off(
             self._partition.number, tenant, most, MAX_BATCH_BYTES
@@ -59,23 +160,156 @@ class LateWork:
             del self._partition.waiting[tenant]
             return
         first = self._intake.read(_row(found[0]))
+        began = time.monotonic()
         if isinstance(first, ControlRecord):
             self._take_up_control(found[0], first)
-            return
-        began = time.monotonic()
-        self._take_up_updates(found, first, at_once=at_once)
-        self._partition.pop_loading()  # all of it is this tenant's
+        else:
+            self._take_up_updates(tenant, found, first, at_once=at_once)
+            self._partition.pop_loading()  # all of it is this tenant's
         self._shares.charge({tenant: time.monotonic() - began})
 
-    def finish(self, max_updates: int) -> None:
-        """Compute all that waits: it is not to come behind what the next partition computes."""
-        self._beside.settle()
-        while self._partition.waiting:
-            self.take_up(next(iter(self._partition.waiting)), max_updates, at_once=True)
-            self._beside.settle()
+    def adopt(self, flight: Flight) -> None:
+        """Let a piece go on of which the records have been put off."""
+        late = [each.as_put_off() for each in flight.work.updates]
+        flight.work = Work(flight.work.updates, self._partition.progress, (), late)
+        before = max(late[0].offset, self._begun_at)
+        self._under_way[flight.tenant] = _Late(flight.work, before, flight)
+
+    def look(self) -> None:
+        """Go on with what has ended. Raises what heals by waiting."""
+        self._flow.look()
+        while self._has_gone_on():
+            self._flow.look()
+
+    def _has_gone_on(self) -> bool:
+        """Note what is stored, store what has come of pieces, cut those of which nothing has.
+
+        Whether there was anything of it to do.
+        """
+        if self._storing is not None:
+            if not self._storing.future.done():
+                return False
+            self._note_stored(self._storing)
+            return True
+        for tenant, each in list(self._under_way.items()):
+            if each.flight is not None and each.flight.error is not None:
+                self._mend(tenant, each, each.flight.error)
+                return True
+        return self._store_what_is_there()
+
+    def settle(self, tenants: Iterable[int] | None = None) -> None:
+        """Wait until nothing is under way of these, or of anybody. Raises what heals."""
+        wanted = None if tenants is None else set(tenants)
+        while left := [
+            each for tenant, each in self._under_way.items() if wanted is None or tenant in wanted
+        ]:
+            flights = [each.flight for each in left if each.flight is not None]
+            self._flow.settle(flights, lambda: False)
+            if self._storing is not None:
+                self._storing.future.exception()
+            elif any(each.before > self._partitions_output.acknowledged for each in left):
+                self._partitions_output.flush()
+            self.look()
+
+    def finish(self, tenant: int, max_updates: int) -> None:
+        """Compute all that waits of a tenant: it is not to come behind what the next partition
+        computes."""
+        self.settle([tenant])
+        while self._partition.waiting[tenant]:
+            self.take_up(tenant, max_updates, at_once=True)
+            self.settle([tenant])
+
+    def withdraw(self) -> None:
+        """Forget what is under way; of it no more is stored when this returns."""
+        self._flow.drop(
+            each.flight for each in self._under_way.values() if each.flight is not None
+        )
+        self._under_way.clear()
+        storing, self._storing = self._storing, None
+        if storing is not None:
+            storing.base.withdraw()
+            error = storing.future.exception()
+            if error is not None:
+                log.info("late_work_withdrawn", extra={"why": str(error)})
+
+    def _begin(self, tenant: int, piece: Piece, before: int) -> None:
+        work = piece.work
+        flight = self._pieces.begin(work, alone=piece.alone) if work.updates else None
+        self._under_way[tenant] = _Late(work, before, flight)
+
+    def _store_what_is_there(self) -> bool:
+        """Let all be stored together that is computed; whether there is anything."""
+        done = {tenant: each for tenant, each in self._under_way.items() if each.is_computed}
+        if not done:
+            return False
+        self._partitions_output.poll()
+        before = self._partitions_output.acknowledged
+        ready = {tenant: each for tenant, each in done.items() if each.before <= before}
+        alone = next(({t: each} for t, each in ready.items() if each.is_stored_alone), None)
+        pieces = alone or ready
+        if not pieces:
+            return False
+        late = [each for piece in pieces.values() for each in piece.work.late]
+        work = Work((), self._partition.progress, (), sorted(late, key=lambda each: each.key))
+        base = LateBase(self._partition, work, contested=self._shares.contested)
+        flights = [each.flight for each in pieces.values() if each.flight is not None]
+        future = self._executor.submit(partial(self._store, work, flights, base))
+        self._storing = _Storing(pieces, base, future)
+        return True
+
+    def _mend(self, tenant: int, late: _Late, error: Exception) -> None:
+        """A smaller piece of one that has ended in vain, or nothing until its next turn.
+
+        The rest of it waits where it was.
+        """
+        del self._under_way[tenant]
+        if late.flight is not None:
+            self._fairness.note([(tenant, late.flight.spending)], 0.0, 0.0)
+            late.flight.error = None  # its traceback holds the flight
+        if isinstance(error, Overflow):
+            pieces = self._cutting.smaller(late.work, error)
+        elif isinstance(error, self._engine.passes):
+            raise Unavailable(str(error)) from None
+        else:
+            pieces = [Piece(each) for each in self._pieces.without_culprit(late.work, error)]
+        if pieces:
+            self._begin(tenant, pieces[0], late.before)
+
+    def _store(self, work: Work, flights: Sequence[Flight], base: LateBase) -> None:
+        """In the other thread."""
+        began, processor = time.monotonic(), time.thread_time()
+        output = self._output = self._output or self._new_output()
+        states = [each.state for each in flights if each.state is not None]
+        self._engine.stages.emit(states, (), work, base, output)
+        seconds, processor = time.monotonic() - began, time.thread_time() - processor
+        spent = [(each.tenant, each.spending) for each in flights]
+        self._fairness.note(spent, seconds, processor)
+
+    def _note_stored(self, storing: _Storing) -> None:
+        self._storing = None
+        error = storing.future.exception()
+        if error is None:
+            storing.base.give_back()
+            for tenant, each in storing.pieces.items():
+                if each.flight is not None:
+                    self._pieces.ended(each.flight)
+                del self._under_way[tenant]
+            return
+        if isinstance(error, self._engine.passes):
+            # Fenced, too: whoever has it now, beginning it tells.
+            raise Unavailable(str(error)) from None
+        if not isinstance(error, Exception):
+            raise error
+        if len(storing.pieces) > 1:
+            for each in storing.pieces.values():
+                each.is_stored_alone = True
+            return
+        for tenant, each in storing.pieces.items():  # as if it could not be computed
+            some = self._pieces.without_culprit(each.work, error)
+            self._begin(tenant, Piece(some[0]), each.before)
 
     def _take_up_updates(
-        self, records: Sequence[PutOff], first: LogRecord | None, *, at_once: bool
+        self, tenant: int, records: Sequence[PutOff], first: LogRecord | None, *, at_once: bool
     ) -> None:
         """In order, up to a control record, or to one whose component is being loaded.
 
@@ -97,38 +331,31 @@ class LateWork:
                 held.append(found)
             else:
                 break
-        keys = {each.key for each in updates}
-        work = Work(updates, here, (), [each for each in records if each.key in keys])
-        # It is lent before anything else may be forgotten.
-        shares = self._shares
-        excerpt = Excerpt(self._partition, work, lambda: shares.contested) if updates else None
-        if done:
-            self._batches.run(Work((), here, (), done))
         if held:
-            self._batches.run(Work((), here, held))
+            self._run(Work((), here, held))
             self._partition.count_waiting()
-        if excerpt is not None:
+        keys = {each.key for each in updates}
+        late = [each for each in records if each.key in keys or each in done]
+        if late:
             # All is sent that these components have emitted before the first record that waits.
-            before = max(updates[0].offset, self._begun_at)
-            self._beside.start(work, excerpt, before)
+            before = max(late[0].offset, self._begun_at)
+            self._begin(tenant, Piece(Work(updates, here, (), late)), before)
 
     def _take_up_control(self, late: PutOff, record: ControlRecord) -> None:
         owner = self._partition.owner_of(late.service_object)
         if owner is None or owner == self._partition.number:
-            self._batches.guard(_row(late), lambda: self._apply(record, late), (late,))
+            self._guard(_row(late), lambda: self._apply(record, late), (late,))
         else:
-            self._batches.guard(_row(late), lambda: self._forward(owner, record, late), (late,))
+            self._guard(_row(late), lambda: self._forward(owner, record, late), (late,))
 
     def _forward(self, owner: int, record: ControlRecord, late: PutOff) -> None:
         self._intake.forward(owner, record)
-        self._batches.run(Work((), self._partition.progress, (), (late,)))
+        self._run(Work((), self._partition.progress, (), (late,)))
 
     def _apply(self, record: ControlRecord, late: PutOff) -> None:
-        began = time.monotonic()
         self._control.apply_late(record, late)
         self._partition.count_waiting()
         self._partition.emitted_late.append(late.key)
-        self._shares.charge({late.tenant: time.monotonic() - began})
 
 
 def _row(late: PutOff) -> Row:

@@ -3,34 +3,33 @@
 Records are taken in order of the log. While several tenants are active, the updates of one
 that has used more than its share of the partition's time are put off: stored as they are,
 in the transaction that moves progress past them, and taken up when the tenant has time
-again. So are those whose trees are slow, or need a process that is not there, or that
-nobody has met yet (but for one of a batch of a backlog): a crowd of tenants, each with a
-little, does not hold up those whose updates are quick. So is the rest of a burst that has
-filled a batch, but of a backlog. What is taken up is computed beside
-the batches of the others (`beside.py`). What a tenant has waiting is taken in order of the
-log, and so is all that follows it, control records too. What comes out equals the serial
-order of a log in which the updates of that tenant had come later.
+again (`late.py`). So is the rest of a burst that has filled half a batch, but of a backlog; and a
+piece for which the others of its batch did not wait, which goes on meanwhile. What a tenant has
+waiting is taken in order of the log, and so is all that follows it, control records too. What
+comes out equals the serial order of a log in which the updates of that tenant had come later.
+Nobody is believed to be slow beforehand.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence, Set
-from concurrent.futures import Executor
 
 from pipeline.batching.batches import Batches
-from pipeline.batching.beside import Beside
 from pipeline.batching.cutting import Cutting
 from pipeline.batching.dead_letters import DeadLetters
+from pipeline.batching.flow import Flight, Flow
 from pipeline.batching.forming import FormingBatch
 from pipeline.batching.intake import Admitted, Intake
 from pipeline.batching.late import LateWork
+from pipeline.batching.means import Means
+from pipeline.batching.pieces import Pieces
+from pipeline.batching.slots import Slots
 from pipeline.changes.control import Control
 from pipeline.changes.purging import Purging
 from pipeline.engine import Engine
 from pipeline.limits import MAX_WAITING
 from pipeline.sharing.fairness import Fairness
-from pipeline.sharing.turns import Turns
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
 from servioticy.domain.model import SensorUpdate
@@ -51,7 +50,7 @@ WAITING_SECONDS = 0.02
 """Between two looks at what has been put off, where nothing of it may be taken yet."""
 
 BUSY_SECONDS = 0.002
-"""Between two looks at what is computed beside."""
+"""Between two looks at what is stored beside."""
 
 
 class Schedule:
@@ -64,36 +63,61 @@ class Schedule:
         engine: Engine,
         fairness: Fairness,
         max_updates: int,
-        executor: Executor,
+        means: Means,
         new_output: Callable[[], Output],
     ) -> None:
         """`max_updates` of one batch, which may be fewer than the engine's for a while.
 
-        What was put off is computed by the `executor`, and sent by a `new_output`.
+        What is computed late is sent by a `new_output`.
         """
         dead_letters = DeadLetters(partition.number, output, engine.passes)
         self._partition = partition
         self._fairness = fairness
         self._shares = fairness.shares
-        self._pace = fairness.pace
-        self._turns = Turns(fairness.shares, fairness.pace)
         self._clock = engine.clock
         self._backlog = engine.backlog
         self._is_backlog = False
+        self._means = means
         self.max_updates = max_updates
+        slots = Slots[Flight](means.askers, engine.processors, engine.clock, means.wake)
+        self._flow = Flow(slots, engine.passes, engine.clock)
         self._intake = Intake(partition, output, dead_letters, engine.passes)
-        cutting = Cutting(fairness.shares, engine.clock)
-        self._batches = Batches(partition, output, engine, fairness, dead_letters, cutting)
         self._control = Control(partition, output, engine.sleep)
-        self._beside = Beside(executor, output, new_output, engine, fairness, cutting)
+        cutting = Cutting(fairness.shares, engine.clock)
+        pieces = Pieces(partition, engine, fairness, dead_letters, cutting, self._flow)
+        self._pieces = pieces
         self._late = LateWork(
-            partition, self._intake, self._batches, self._beside, self._control, fairness
+            partition,
+            self._intake,
+            pieces,
+            self._flow,
+            self._control,
+            cutting,
+            engine,
+            fairness,
+            output,
+            new_output,
+            means.storing,
+            lambda work: self._batches.run(work),
+            lambda row, act, late: self._batches.guard(row, act, late),
+        )
+        self._batches = Batches(
+            partition,
+            output,
+            engine,
+            fairness,
+            dead_letters,
+            cutting,
+            pieces,
+            self._flow,
+            self._late.adopt,
+            self._others_wait,
         )
         self._purging = Purging(partition, fairness.shares, engine.heals, engine.clock)
 
     def take(self, rows: Sequence[Row]) -> None:
         """Work on rows that follow the stored progress."""
-        self._is_backlog = len(rows) >= self._backlog
+        self._is_backlog = self._pieces.is_backlog = len(rows) >= self._backlog
         batch = self._new_batch(self._partition.progress)
         put_off, filled = self._put_off_now(), set[int]()
         records = [self._intake.read(row) for row in rows]
@@ -123,7 +147,7 @@ class Schedule:
             TreeKey(record.offset, record.tree + 1) if record.tree else TreeKey(record.offset + 1)
         )
         if isinstance(record, LoggedUpdate):
-            if not self._comes_later(record, batch, put_off):
+            if not self._comes_later(record, put_off):
                 batch.add(record, end)
                 return frozenset()
             if self._is_too_much(record):
@@ -143,42 +167,60 @@ class Schedule:
         return record.tree != 0 and waits + held >= MAX_WAITING
 
     def go_on(self) -> None:
-        """Note what has been computed beside; begin with a little more of what was put off.
+        """Note what has been computed late; begin with a little more of what was put off.
 
         While only one tenant is active nobody is there to wait for it: then as much as fits a
         slice is computed at once, so that what comes need not be put off any longer.
         """
         ends = self._clock() + self._fairness.slice_seconds
-        while self._beside.advance() and (waiting := self._partition.waiting):
+        while True:
+            self._late.look()
+            waiting = self._partition.waiting
             self._shares.saw(waiting)
-            tenant = self._turns.next(waiting)
-            if tenant in self._shares.over():
+            tenant = self._late.next(waiting.keys() - self._shares.over())
+            if tenant is not None:
+                self._late.take_up(tenant, self.max_updates)
+                self._late.look()
+            if tenant is None or self._shares.contested:
                 return
-            self._turns.took(tenant)
-            self._late.take_up(tenant, self.max_updates)
-            if self._shares.contested or not self._beside.is_busy:
-                return
-            self._beside.settle()
+            self._late.settle()
             if self._clock() >= ends:
                 return
 
     @property
+    def has_work(self) -> bool:
+        """Whether there is something to do though no rows come."""
+        partition = self._partition
+        return self.is_busy or bool(partition.waiting) or partition.to_purge
+
+    @property
     def is_busy(self) -> bool:
-        """Whether something is computed beside."""
-        return self._beside.is_busy
+        """Whether something is computed late, or has not been noted yet."""
+        return bool(self._late.tenants)
 
     @property
     def is_computing(self) -> bool:
-        """Whether there is nothing to do but wait for what is computed beside."""
-        return self._beside.is_computing
+        """Whether there is nothing to do but wait for what is computed late."""
+        return self._flow.is_computing
 
     def settle(self) -> None:
-        """Wait until nothing is computed beside. Raises what it ended with."""
-        self._beside.settle()
+        """Wait until nothing is computed late. Raises what it ended with."""
+        self._late.settle()
 
     def withdraw(self) -> None:
-        """Wait until nothing is computed beside, and forget what came of it."""
-        self._beside.withdraw()
+        """Forget what is computed late; of it no more is stored when this returns."""
+        self._late.withdraw()
+
+    def _others_wait(self, tenant: int) -> bool:
+        """Whether records of others have come, or are to be computed late."""
+        if self._partition.waiting.keys() - {tenant}:
+            return True
+        for row in self._means.arrivals():
+            record = self._intake.glance(row)
+            known = self._partition.known(record.service_object) if record is not None else None
+            if known is None or known.tenant != tenant:
+                return True
+        return False
 
     def purge(self, *, idle: bool) -> None:
         """Remove a little of what was deleted or erased; `idle`: no rows have come."""
@@ -186,15 +228,17 @@ class Schedule:
 
     def patience(self) -> float:
         """Seconds to wait for rows before something else is to be done."""
-        waiting = self._partition.waiting
-        if self.is_busy:
-            return 0.0 if self._beside.has_ended else BUSY_SECONDS
-        if not waiting:
-            return 0.0 if self._partition.to_purge else QUIET_SECONDS
-        return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0
+        if self._flow.is_working:
+            return 0.0
+        if self._late.is_storing:
+            return BUSY_SECONDS
+        waiting = self._partition.waiting.keys() - self._late.tenants
+        if waiting:
+            return WAITING_SECONDS if self._shares.over() >= waiting or self.is_busy else 0.0
+        return 0.0 if self._partition.to_purge and not self.is_busy else QUIET_SECONDS
 
     def _new_batch(self, end: TreeKey) -> FormingBatch:
-        return FormingBatch(end, self._pace, self._fairness.slice_seconds)
+        return FormingBatch(end, self._shares, self._fairness.slice_seconds)
 
     def _put_off_now(self) -> Set[int]:
         """The tenants whose records are put off: over their share, or with others waiting."""
@@ -204,11 +248,11 @@ class Schedule:
         """What the record is here. What subscribers know of already is loaded at once."""
         decided = self._partition.decided.begins(row.offset)
         if decided:
-            self._beside.settle()
+            self._late.settle()
         return self._intake.admit(row, read, at_once=decided)
 
-    def _comes_later(self, update: LoggedUpdate, batch: FormingBatch, put_off: Set[int]) -> bool:
-        """Whether an update is put off: its tenant's are, or others would wait for it.
+    def _comes_later(self, update: LoggedUpdate, put_off: Set[int]) -> bool:
+        """Whether an update is put off, as its tenant's are.
 
         Not what subscribers know of already: it was not put off the first time.
         """
@@ -218,24 +262,23 @@ class Schedule:
             decided.meets(update.offset, update.tenant, SensorUpdate(*root[:3]))
         if decided.covers(update.offset, update.tenant):
             return False
-        return update.tenant in put_off or self._is_late(update, batch)
+        return update.tenant in put_off or self._is_late(update)
 
-    def _is_late(self, update: LoggedUpdate, batch: FormingBatch) -> bool:
-        """Whether others would wait for it, or its component is lent.
-
-        Of a backlog one tenant of a batch may be met for the first time: else one of many tenants
-        would be put off as a whole, and nobody is served quickly there anyway.
-        """
-        if not self._partition.lent.isdisjoint(update.service_objects):
-            return True
-        if not self._shares.contested or not batch.is_slow(update.tenant):
+    def _is_late(self, update: LoggedUpdate) -> bool:
+        """Whether it is known already that others would not wait for it."""
+        if not self._shares.contested or not self._pieces.is_slow(update.tenant):
             return False
-        if self._is_backlog and not self._pace.knows(update.tenant):
-            others = batch.computed - {update.tenant}
-            if all(map(self._pace.knows, others)):
-                return False
         graph = self._partition.graph
         return any(graph.stream(root.origin).entries for root in update.roots)
+
+    def _let_move(self, record: ReleaseRecord | AcquireRecord) -> None:
+        """Compute all that waits of those that leave; and what is under way of those that come."""
+        owners = self._partition.store.owners(record.service_objects)
+        for tenant in sorted({owner for owner, _partition in owners.values()}):
+            if isinstance(record, ReleaseRecord):
+                self._late.finish(tenant, self.max_updates)
+            else:
+                self._late.settle([tenant])
 
     def _run(self, batch: FormingBatch) -> None:
         end = batch.end.offset
@@ -254,17 +297,14 @@ class Schedule:
         if tenant is not None:
             self._shares.saw((tenant,))
         concerned = _concerned(record)
-        is_lent = self.is_busy and self._partition.is_lent(concerned)
-        if tenant is not None and (is_lent or tenant in self._put_off_now()):
+        if tenant is not None and tenant in self._put_off_now():
             later = PutOff(row.offset, tenant, concerned[0], row.value or b"")
             if isinstance(record, BeginRecord):
                 self._partition.note_beginning(later.record)
             self._batches.run(Work((), end, (later,), (), self._intake.pop_forwarded(end.offset)))
             return
-        if isinstance(record, ReleaseRecord):
-            self._late.finish(self.max_updates)
-        elif is_lent:
-            self._beside.settle()
+        if isinstance(record, ReleaseRecord | AcquireRecord):
+            self._let_move(record)
         began = time.monotonic()
         self._batches.guard(row, lambda: self._control.apply(record, row.offset))
         self._intake.pop_forwarded(end.offset)  # noted with it

@@ -16,24 +16,14 @@ from servioticy.domain.timing import becomes_last
 class Sandbox(Protocol):
     """Grows trees of one tenant; raises only where nobody's code is to blame."""
 
-    def grow(
-        self,
-        tenant: str,
-        calls: Sequence[Call],
-        within: float | None = None,
-        *,
-        beside: bool = False,
-    ) -> list[Grown]:
-        """Of each call its trees, or the first of them. Raises TookTooLong after so long.
-
-        What is grown `beside` does not wait for what else is grown of the tenant.
-        """
+    def grow(self, tenant: str, calls: Sequence[Call], within: float | None = None) -> list[Grown]:
+        """Of each call its trees, or the first of them. Raises TookTooLong after so long."""
 
     def is_ready(self, tenant: str) -> bool:
         """Whether that need not wait for the start of a process."""
 
-    def growing_seconds_of(self, tenant: str, *, beside: bool = False) -> ProcessorSeconds:
-        """What the tenant's trees have taken so far, or those of them beside."""
+    def growing_seconds_of(self, tenant: str) -> ProcessorSeconds:
+        """What the tenant's trees have taken so far."""
 
 
 class JavaScript:
@@ -43,15 +33,14 @@ class JavaScript:
     others of its call one at a time: it may be they that do it, too.
     """
 
-    def __init__(self, sandbox: Sandbox, *, beside: bool = False) -> None:
+    def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-        self._beside = beside
 
     def evaluate(
         self, tenant: str, calls: Sequence[Call], within: float | None = None
     ) -> list[Grown]:
         """What came of each call. Raises TookTooLong."""
-        turn = _Turn(self._sandbox, tenant, within, beside=self._beside)
+        turn = _Turn(self._sandbox, tenant, within)
         growing = [_Growing(each) for each in calls]
         while left := [each for each in growing if not each.is_done]:
             answers = turn.grow([each.next() for each in left])
@@ -69,18 +58,15 @@ class JavaScript:
         return self._sandbox.is_ready(tenant)
 
     def processor_seconds(self, tenant: str) -> ProcessorSeconds:
-        """What the tenant's trees have taken where this one has them grown."""
-        return self._sandbox.growing_seconds_of(tenant, beside=self._beside)
+        """What the tenant's trees have taken."""
+        return self._sandbox.growing_seconds_of(tenant)
 
 
 class _Turn:
     """The sandbox, for one tenant and so many seconds."""
 
-    def __init__(
-        self, sandbox: Sandbox, tenant: str, within: float | None, *, beside: bool
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, tenant: str, within: float | None) -> None:
         self._sandbox = sandbox
-        self._beside = beside
         self._tenant = tenant
         self._within = within
         self._began = time.monotonic()
@@ -92,7 +78,7 @@ class _Turn:
             left = self._within - spent
             if left <= 0:
                 raise TookTooLong(spent, self._within)
-        return self._sandbox.grow(self._tenant, calls, left, beside=self._beside)
+        return self._sandbox.grow(self._tenant, calls, left)
 
     def step(self, _tree: int, _node: int, call: Call) -> Grown:
         return self.grow([call])[0]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pipeline.limits import CONTESTED_SECONDS, SLICE_SECONDS, Limits
-from pipeline.sharing.costs import Costs
-from pipeline.sharing.pace import Pace
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.shares import Shares
+from pipeline.sharing.spending import Spending
 from pipeline.sharing.used_up import UsedUp
 from servioticy.ports.partition_store import PartitionStore
+
+A_BATCH = 20
+"""What one transaction costs by itself, in computations: that is nobody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,24 +21,34 @@ class Fairness:
     """The accounts of one partition's time."""
 
     shares: Shares
-    pace: Pace = field(default_factory=Pace)
     used_up: UsedUp = field(default_factory=lambda: UsedUp({}))
 
     @property
     def slice_seconds(self) -> float:
-        """How long what is computed at once may take, by what updates took so far."""
+        """How much of a tenant is computed at once, by what its updates took so far."""
         return CONTESTED_SECONDS if self.shares.contested else SLICE_SECONDS
 
     def rules(self, limits: Limits, store: PartitionStore, *, alone: bool) -> Rules:
         """How trees that came over borders are to be computed now. Raises Unavailable."""
         return Rules(limits, alone, self.used_up.refused(store))
 
-    def note(self, costs: Costs, wall: float, processor: float, *, whole: bool = True) -> None:
-        """Charge the tenants for a batch that took so many seconds, and learn from it.
+    def note(
+        self, spent: Iterable[tuple[int, Spending]], seconds: float, processor: float
+    ) -> dict[int, float]:
+        """Charge tenants for their pieces, and for what all took so long together: to store them.
 
-        `processor`: what it took of that in this thread. Where it was not computed as a `whole`,
-        nothing is learnt of those whose turn had not come.
+        Of scripts what the processor did: nobody pays for waiting until it was free. The rest by
+        their work. Returns what each was charged. What an update of theirs costs is learnt of
+        what the processor did, here, too: on a busy machine everything takes long.
         """
-        self.shares.charge(costs.seconds(wall))
-        trees = costs.trees(wall, processor - costs.ours)
-        self.pace.learn({owner: each for owner, each in trees.items() if whole or each.ran})
+        pieces = list(spent)
+        whole = sum([each.work for _tenant, each in pieces])
+        charged: dict[int, float] = {}
+        for tenant, each in pieces:
+            own = each.processor + processor * each.work / (whole + A_BATCH)
+            self.shares.learn(tenant, own / max(1, each.updates))
+            rest = seconds * each.work / (whole or 1.0)
+            paid = each.processor + each.preparing + rest
+            charged[tenant] = charged.get(tenant, 0.0) + paid
+        self.shares.charge(charged)
+        return charged

@@ -1,4 +1,5 @@
-"""Who has had more than a share of a partition's time while others wanted some."""
+"""Who has had more than a share of a partition's time while others wanted some; and what an update
+of each has cost."""
 
 from __future__ import annotations
 
@@ -20,11 +21,20 @@ ACTIVE_SECONDS = 10.0
 
 MAX_ACCOUNTS = 10_000
 
+UNKNOWN_SECONDS = 0.0005
+"""What an update of a tenant never met costs: much for most, so that a first piece is small."""
+
+WEIGHT = 0.3
+"""Of the latest piece; but what is dearer than believed is believed at once."""
+
 
 @dataclass(slots=True)
 class _Account:
-    balance: float
-    at: float
+    balance: float = BURST_SECONDS
+    at: float = float("inf")
+    each: float = UNKNOWN_SECONDS
+    """Seconds that an update costs."""
+    is_met: bool = False
 
 
 class Shares:
@@ -60,12 +70,39 @@ class Shares:
         with self._lock:
             for tenant, used in seconds.items():
                 balance = max(-MAX_DEBT_SECONDS, self._balance(tenant, now) - used)
-                self._accounts[tenant] = _Account(balance, now)
-                self._accounts.move_to_end(tenant)
+                account = self._account(tenant)
+                account.balance, account.at = balance, now
                 if balance < 0:
                     self._indebted.add(tenant)
-            while len(self._accounts) > MAX_ACCOUNTS:
-                self._accounts.popitem(last=False)
+            self._trim()
+
+    def learn(self, tenant: int, each: float) -> None:
+        """Note how many seconds each update of a piece of this tenant has cost."""
+        with self._lock:
+            account = self._account(tenant)
+            before = account.each if account.is_met else each
+            account.each = max(each, before + WEIGHT * (each - before))
+            account.is_met = True
+            self._trim()
+
+    def each(self, tenant: int) -> float:
+        """Seconds that an update of this tenant costs, as far as is known."""
+        account = self._accounts.get(tenant)
+        return UNKNOWN_SECONDS if account is None else account.each
+
+    def knows(self, tenant: int) -> bool:
+        """Whether that is known."""
+        account = self._accounts.get(tenant)
+        return account is not None and account.is_met
+
+    def _account(self, tenant: int) -> _Account:
+        account = self._accounts.setdefault(tenant, _Account())
+        self._accounts.move_to_end(tenant)
+        return account
+
+    def _trim(self) -> None:
+        while len(self._accounts) > MAX_ACCOUNTS:
+            self._accounts.popitem(last=False)
 
     @property
     def contested(self) -> bool:
@@ -98,4 +135,5 @@ class Shares:
         account = self._accounts.get(tenant)
         if account is None:
             return BURST_SECONDS
-        return min(BURST_SECONDS, account.balance + self._share * (now - account.at))
+        since = max(0.0, now - account.at)
+        return min(BURST_SECONDS, account.balance + self._share * since)

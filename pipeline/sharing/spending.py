@@ -1,45 +1,71 @@
-"""What the trees of a batch have cost so far, against what tenants may use."""
+"""What a piece has cost so far: trees of one tenant, against what it may use."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
-from typing import TypeVar
-
 from pipeline.errors import BatchTooLarge
 from pipeline.limits import MAX_BATCH_BYTES, MAX_BATCH_COMPUTATIONS, Limits
-from pipeline.sharing.costs import NO_SIZES, Costs
+from sandbox import ProcessorSeconds
 
-Key = TypeVar("Key")
+BYTES_A_COMPUTATION = 1024
+"""To store and emit so many is as much work as another computation."""
 
 
 class Spending:
-    """The costs of one batch."""
+    """The costs of one piece."""
 
-    def __init__(
-        self, limits: Limits, owners: Mapping[Key, int], sizes: Mapping[int, int] = NO_SIZES
-    ) -> None:
-        """`owners` tells whose each tree is, `sizes` has the bytes of a tenant's updates."""
+    def __init__(self, limits: Limits, updates: int, size: int = 0) -> None:
+        """Of so many updates, which are so many bytes."""
         self._limits = limits
-        self._trees = len(owners)
-        self.costs = Costs(Counter(owners.values()), sizes)
-        self._all_computations = 0
-        self._all_bytes = 0
-        self.seconds: defaultdict[int, float] = defaultdict(float)
-        """Of waiting for the scripts of each tenant."""
+        self.updates = updates
+        self.work = updates + size / BYTES_A_COMPUTATION
+        """Updates, computations, and verdicts of what was not computed."""
+        self.computations = 0
+        self.bytes = 0
+        """Of documents to store."""
+        self.seconds = 0.0
+        """Of waiting for scripts."""
+        self.processor = 0.0
+        """Seconds for all computations, without what was there to be ready for them."""
+        self.preparing = 0.0
+        """The same for that: starts of processes, programs made ready."""
 
-    def count(self, computations: int) -> None:
-        """Note computations. Raises BatchTooLarge where several trees have too many together."""
-        self._all_computations += computations
-        if self._all_computations > MAX_BATCH_COMPUTATIONS and self._trees > 1:
-            raise BatchTooLarge
+    def ran(self, waited: float, used: ProcessorSeconds, ours: float) -> None:
+        """Note that trees were grown, for which it was waited so long.
+
+        `ours` is what it took of the processor in the thread that asked.
+        """
+        self.seconds += waited
+        self.processor += used.programs + ours
+        self.preparing += used.starts + used.preparing
+
+    def count(self, computations: int, size: int = 0) -> None:
+        """Note computations, and the bytes of what they made.
+
+        Raises BatchTooLarge where several trees have too many together.
+        """
+        self.work += computations + size / BYTES_A_COMPUTATION
+        self.computations += computations
+        self._check()
 
     def add_bytes(self, size: int) -> None:
         """Note documents to store. Raises BatchTooLarge as the other does."""
-        self._all_bytes += size
-        if self._all_bytes > MAX_BATCH_BYTES and self._trees > 1:
+        self.bytes += size
+        self._check()
+
+    def refuse(self, verdicts: int) -> None:
+        """Note that composites were not computed, and what is told of that."""
+        self.work += verdicts
+
+    @property
+    def seconds_left(self) -> float:
+        """How long scripts may still take."""
+        return self._limits.tree_seconds - self.seconds
+
+    def _check(self) -> None:
+        if self.updates > 1 and is_too_much(self.computations, self.bytes):
             raise BatchTooLarge
 
-    def seconds_left(self, tenant: int) -> float:
-        """How long scripts of a tenant may still take, in a batch of one or more trees."""
-        return self._limits.tree_seconds - self.seconds[tenant]
+
+def is_too_much(computations: int, size: int) -> bool:
+    """Whether that is more than one transaction may have of several trees."""
+    return computations > MAX_BATCH_COMPUTATIONS or size > MAX_BATCH_BYTES

@@ -25,12 +25,19 @@ last 0.6 s (three times its `wal_writer_delay`), and a worker takes less than so
 
 FULL_SECONDS = 0.01
 
+PEEKED = 1000
+"""Rows that are looked at before they are taken."""
+
 
 class _Bundle(NamedTuple):
     """Rows that came together, and how many bytes they are."""
 
     rows: list[Row]
     size: int
+
+
+_NOTHING = _Bundle([], 0)
+"""It has been woken."""
 
 
 class Inbox:
@@ -72,6 +79,16 @@ class Inbox:
         self._rows_in += len(rows)
         self._bundles.put(_Bundle(rows, size))
 
+    def wake(self) -> None:
+        """Let who waits for rows go on without any. For any thread."""
+        self._bundles.put(_NOTHING)
+
+    def peek(self) -> list[Row]:
+        """Return rows that have come and wait. For the thread that gets them."""
+        while not self._ended and len(self._rest) < PEEKED and (bundle := self._next(0.0)):
+            self._take(bundle)
+        return self._rest[:PEEKED]
+
     def wait_for_room(self) -> None:
         """Wait, where too much is in here already, until there is room."""
         while self.is_full:
@@ -100,15 +117,12 @@ class Inbox:
         until = self._clock() if rows else None
         while len(rows) < most and size < GET_BYTES and not self._ended:
             bundle = self._next(seconds if until is None else until - self._clock())
-            if bundle is None:
+            if bundle is None or (bundle is _NOTHING and not rows):
                 break
             if until is None:
                 until = self._gathering.until()
-            self._keep(bundle)
-            rows += bundle.rows
+            self._take(bundle)
             size += bundle.size
-            self._rows_out += len(bundle.rows)
-        self._bytes_out += size
         self._room.set()
         self._rest = rows[most:]
         self._gathering.takes(len(rows))
@@ -124,6 +138,14 @@ class Inbox:
             return False
         self._rest = again
         return True
+
+    def _take(self, bundle: _Bundle) -> None:
+        if bundle is _NOTHING:
+            return
+        self._keep(bundle)
+        self._rest += bundle.rows
+        self._rows_out += len(bundle.rows)
+        self._bytes_out += bundle.size
 
     def _keep(self, bundle: _Bundle) -> None:
         self._given.append(bundle)

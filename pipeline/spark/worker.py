@@ -16,13 +16,14 @@ from typing import Any, Generic, TypeVar
 
 from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, timed
+from pipeline.batching.means import Means
+from pipeline.batching.slots import threads_for
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
 from pipeline.evaluators.javascript import JavaScript
 from pipeline.limits import Limits
 from pipeline.metrics import TaskMetrics, observed
 from pipeline.sharing.fairness import Fairness
-from pipeline.sharing.pace import Pace
 from pipeline.sharing.shares import Shares
 from pipeline.sharing.used_up import UsedUp
 from pipeline.spark import quickack
@@ -88,6 +89,7 @@ def _has_to_go_back(kept: Kept[Task], partition: int, inbox: Inbox, most: int) -
 
 def _work(task: Task, inbox: Inbox, most: int) -> None:
     garbage = _garbage()
+    task.means.wake, task.means.arrivals = inbox.wake, inbox.peek
     try:
         task.take(())
         while (rows := inbox.get(most, task.patience)) is not None:
@@ -159,15 +161,13 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
         limits_of(settings),
         stages=timed(STAGES, metrics.stage),
         heals=(Unavailable, InfraError),
-        beside={"javascript": JavaScript(_sandbox(settings), beside=True)},
     )
-    fairness = Fairness(
-        Shares(settings.pipeline.tenant_share),
-        Pace(lambda tenant: any(by.is_ready(str(tenant)) for by in engine.evaluators.values())),
-        UsedUp(quotas(settings)),
+    fairness = Fairness(Shares(settings.pipeline.tenant_share), UsedUp(quotas(settings)))
+    means = Means(
+        ThreadPoolExecutor(threads_for(engine.processors), thread_name_prefix="asking"),
+        ThreadPoolExecutor(1, thread_name_prefix="storing"),
     )
-    executor = ThreadPoolExecutor(1, thread_name_prefix="beside")
-    executor.submit(_sandbox(settings).prepare)  # what fails is met by who needs it
+    means.askers.submit(_sandbox(settings).prepare)  # what fails is met by who needs it
     database = connect(settings, Role.PIPELINE, durable=False)
     store = observed(partition_store(database), metrics)
     task = Task(
@@ -177,12 +177,13 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
         engine,
         fairness,
         _meter(settings),
-        executor,
+        means,
     )
     switch_often()
 
     def give_up() -> None:
-        executor.shutdown(wait=False, cancel_futures=True)
+        for each in (means.askers, means.storing):
+            each.shutdown(wait=False, cancel_futures=True)
         database.close()
 
     return task, give_up

@@ -39,7 +39,7 @@ def dispatch(
             if why is not None:
                 before = len(ended)
                 trees[place] = _refused(region, events, why, ended)
-                spending.costs.refuse(region.tenant, len(ended) - before)
+                spending.refuse(len(ended) - before)
         nodes = region.wiring.nodes
         if any(event.only is None and nodes[event.node].wakes for tree in trees for event in tree):
             entering.append(Entering(region, numbers, trees))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import itemgetter
 
+from pipeline.growth import Finished, Verdict
 from pipeline.stages import rows
 from pipeline.state.base import Base
 from pipeline.state.batch import BatchState
@@ -27,12 +30,20 @@ active: delivery reads one record after the other, and what they emit is not to 
 thousands."""
 
 
-def emit(state: BatchState, work: Work, base: Base, output: Output) -> None:
+def emit(
+    states: Sequence[BatchState],
+    endings: Iterable[Verdict],
+    work: Work,
+    base: Base,
+    output: Output,
+) -> None:
     """Store what follows from this stretch of the log and send it to subscribers.
 
-    Raises Fenced where another worker has the partition: then nothing is stored.
+    That is what its pieces have made, and `endings` beside theirs. Raises Fenced where another
+    worker has the partition: then nothing is stored.
     """
-    new, last_updates, inputs, repeating = state.finish()
+    new, last_updates, inputs, repeating = _finished(states)
+    ended = [*endings, *chain.from_iterable([each.endings for each in states])]
     emissions, crossings = rows.emissions(new), rows.crossings(new, base.number, work.held)
     if repeating:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
@@ -46,7 +57,7 @@ def emit(state: BatchState, work: Work, base: Base, output: Output) -> None:
             output.acknowledged,
             rows.updates(new, repeating),
             rows.states(last_updates),
-            rows.verdicts(state.endings),
+            rows.verdicts(ended),
             {each.source: each.next_offset for each in work.forwarded},
             put_off=work.put_off,
             taken_up=[each.key for each in work.late],
@@ -59,8 +70,21 @@ def emit(state: BatchState, work: Work, base: Base, output: Output) -> None:
     )
     base.remember(last_updates)
     base.remember(inputs)
-    base.accounts.note(new, state.endings, replaced)
+    base.accounts.note(new, ended, replaced)
     _send_stored(work, emissions, crossings, base, output)
+
+
+def _finished(states: Sequence[BatchState]) -> Finished:
+    """All that pieces of several tenants have made, in order of the log."""
+    if len(states) == 1:
+        return states[0].finish()
+    some = [each.finish() for each in states]
+    return Finished(
+        sorted(chain.from_iterable([each.rows for each in some]), key=itemgetter(3)),
+        {stream: last for each in some for stream, last in each.last_updates.items()},
+        {stream: last for each in some for stream, last in each.inputs.items()},
+        frozenset().union(*[each.repeating for each in some]),
+    )
 
 
 def send(

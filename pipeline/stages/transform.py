@@ -46,7 +46,7 @@ def transform(
         else:
             together.setdefault((tenant, evaluator), []).append(each)
     for (tenant, evaluator), theirs in together.items():
-        found = ask.all(tenant, evaluator, [each.call for each in theirs], _trees(theirs))
+        found = ask.all(tenant, evaluator, [each.call for each in theirs])
         answers += zip(theirs, found, strict=True)
     new: list[RegionOutput] = []
     ended: list[Verdict] = []
@@ -54,7 +54,7 @@ def transform(
         if grown.failed:
             raise TreeTooLarge(updates[each.numbers[len(grown.made)]].key)
         size = _add_new(each, grown.made, updates, new, spending, alone=rules.alone)
-        _count(each, grown, size, spending)
+        _count(grown, size, spending)
         _add_verdicts(each, grown, ended)
     return new, ended
 
@@ -68,15 +68,13 @@ class _Asking:
         self._within = within
         self._began = time.monotonic()
 
-    def all(
-        self, tenant: int, evaluator: str, calls: Sequence[Call], grown: int
-    ) -> list[trees.Grown]:
-        """What comes of the calls, in which so many trees grow."""
+    def all(self, tenant: int, evaluator: str, calls: Sequence[Call]) -> list[trees.Grown]:
+        """What comes of the calls."""
         began, ours = time.monotonic(), time.thread_time()
         most = None
         if self._within is not None:
             spent = began - self._began
-            most = min(self._within - spent, self._spending.seconds_left(tenant))
+            most = min(self._within - spent, self._spending.seconds_left)
             if most <= 0:
                 raise TookTooLong(spent, self._within)
         by = self._evaluators[evaluator]
@@ -86,9 +84,7 @@ class _Asking:
         finally:
             waited = time.monotonic() - began
             used = by.processor_seconds(str(tenant)).since(before)
-            spending = self._spending
-            spending.seconds[tenant] += waited
-            spending.costs.ran(tenant, grown, waited, used, time.thread_time() - ours)
+            self._spending.ran(waited, used, time.thread_time() - ours)
 
 
 class _Step:
@@ -101,19 +97,12 @@ class _Step:
     def __call__(self, _tree: int, node: int, call: Call) -> trees.Grown:
         stream = self._region.stream(node)
         evaluator = stream.composite.evaluator if stream.composite else ""
-        return self._ask.all(stream.tenant, evaluator, [call], 1)[0]
+        return self._ask.all(stream.tenant, evaluator, [call])[0]
 
 
-def _trees(asked: Sequence[Asked]) -> int:
-    """How many trees grow in these regions of one tenant."""
-    return len({number for each in asked for number in each.numbers})
-
-
-def _count(asked: Asked, grown: trees.Grown, size: int, spending: Spending) -> None:
+def _count(grown: trees.Grown, size: int, spending: Spending) -> None:
     """Note computations, all that was not too deep, and the `size` of what they made, in bytes."""
-    times = sum([each.times for each in grown.ended if each.kind != HOP_LIMIT])
-    spending.costs.count(asked.region.tenant, times, size)
-    spending.count(times)
+    spending.count(sum([each.times for each in grown.ended if each.kind != HOP_LIMIT]), size)
 
 
 def _add_new(

@@ -52,7 +52,7 @@ class Watched(Stepwise):
 
     def clock(self) -> float:
         """Of the processor: nobody is cut because the machine is busy."""
-        return self._spending.costs.processor
+        return self._spending.processor
 
     def arrives(self, node: int, path: Path) -> Refusal | None:
         """Too deep, or one computation too many, if it is."""

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from pipeline.limits import CONTESTED_LOADING_SECONDS, LOADING_SECONDS
 from pipeline.state.loading import ASKED_AT_ONCE, Loading
 from servioticy.domain.graph import Graph
-from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
@@ -52,8 +51,6 @@ class Components:
         self._store = store
         self._clock = clock
         self._members: dict[str, frozenset[str]] = {}
-        self._graphs: dict[str, Graph] = {}
-        """Of each Service Object the graph of its component alone."""
         self._weights: dict[str, int] = {}
         self._weight = 0
         self._used: dict[str, int] = {}
@@ -162,7 +159,6 @@ class Components:
         for each in gone:
             self.known.pop(each, None)
             self._members.pop(each, None)
-            self._graphs.pop(each, None)
             self._used.pop(each, None)
             self._weight -= self._weights.pop(each, 0)
         return gone
@@ -191,21 +187,12 @@ class Components:
             read_in = {**known.read_in, ref.stream: stream.read_in}
             self.known[known.id] = replace(known, read_in=read_in)
 
-    def members(self, service_objects: Iterable[str]) -> Set[str]:
-        """Of these all that is known in their components."""
-        found = (self._members.get(each, frozenset({each})) for each in service_objects)
-        return frozenset().union(*found)
-
-    def excerpt(self, service_objects: Iterable[str], origins: Iterable[KnownStream]) -> Graph:
-        """The graph of their components as they are now; it knows what these streams enter."""
-        parts = dict.fromkeys(self._graphs[each] for each in service_objects)
-        return self.graph.excerpt(list(parts), origins)
-
-    def trim(self, lent: Set[str] = frozenset(), *, contested: bool = False) -> None:
+    def trim(self, under_way: Set[int] = frozenset(), *, contested: bool = False) -> None:
         """Between two batches: forget what there is no room for, the least recently used first.
 
-        A component goes as a whole, with the time of the one of its members used last; not while
-        it is `lent`. From here on there is time again to load others, less while `contested`.
+        A component goes as a whole, with the time of the one of its members used last; none of
+        tenants of whom something is `under_way`. From here on there is time again to load others,
+        less while `contested`.
         """
         self._batches += 1
         self._seconds_left = CONTESTED_LOADING_SECONDS if contested else LOADING_SECONDS
@@ -215,7 +202,7 @@ class Components:
         last_used = {
             members: max(self._used.get(each, 0) for each in members)
             for members in set(self._members.values())
-            if lent.isdisjoint(members)
+            if self.known[next(iter(members))].tenant not in under_way
         }
         for members in sorted(last_used, key=lambda each: last_used[each]):
             if self._weight <= MAX_DEFINITION_BYTES * 3 // 4:
@@ -275,7 +262,6 @@ class Components:
         self._weight += loading.weight
         if loading.graph is not None:
             self.graph.merge(loading.graph)
-            self._graphs.update(dict.fromkeys(members, loading.graph))
 
     def _charge(
         self, service_objects: Sequence[ServiceObject], weights: Mapping[str, int], seconds: float

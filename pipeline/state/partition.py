@@ -18,7 +18,6 @@ from pipeline.state.decided import Decided
 from pipeline.state.last_update_cache import LastUpdateCache
 from pipeline.state.recalling import asked_for
 from pipeline.work import Work
-from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import InputRef, LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
@@ -41,10 +40,10 @@ class Partition:
         self.progress = TreeKey(next_offset, next_tree)
         self.claim = store.claim(number)
         """Of the partition, by which late work may be stored beside its batches."""
+        self.under_way: Set[int] = frozenset()
+        """Tenants of whom something is computed beside the batches."""
         self.spares_others = False
         """What is sent now is what all wait for."""
-        self.lent: Set[str] = frozenset()
-        """Service Objects whose components are computed elsewhere until they are given back."""
         self.forwarded_offsets = store.forwarded(number)
         """From each partition, the offset before which all that it forwarded has come."""
         self.waiting = Counter(store.waiting(number))
@@ -170,50 +169,36 @@ class Partition:
             self.waiting = +self.waiting
             self._beginning.keep(self.waiting)
 
-    def lend(
-        self, service_objects: Set[str], origins: Iterable[KnownStream]
-    ) -> tuple[Graph, Callable[[StreamRef], LastUpdate | None]]:
-        """Let the components of these be computed elsewhere: here they stay as they are.
-
-        Returns their graph, and where another thread may look up those of their last updates that
-        are remembered; it raises KeyError for others.
-        """
-        self.lent = self._components.members(service_objects)
-        graph = self._components.excerpt(service_objects, origins)
-        return graph, self._last_updates.known.__getitem__
-
-    def is_lent(self, service_objects: Iterable[str]) -> bool:
-        """Whether a component of these has been lent, as it is now or as it will be."""
-        asked = list(service_objects)
-        if not self.lent.isdisjoint(asked):
-            return True
-        components = self.store.components(asked)
-        return any(each.id in self.lent for members in components for each in members)
-
-    def take_back(self) -> None:
-        """Compute here again what has been lent."""
-        self.lent = frozenset()
-
     def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
-        """The last updates that trees of these streams' updates need, among others.
+        """The last updates that trees of these streams' updates need, as they are now.
 
-        One query at most.
+        One query at most. They stay as they are, whatever is learnt or forgotten meanwhile.
         """
-        unknown = self._last_updates.use(self.graph.needed(origins))
+        needed = self.graph.needed(origins)
+        unknown = self._last_updates.use(needed)
         if unknown:
             found = asked_for(unknown, self.graph, self.store)
             self._last_updates.keep(found.items())
-        return self._last_updates.known
+        known = self._last_updates.known
+        return {ref: known[ref] for ref in needed}
+
+    def recall_all(self, work: Work) -> None:
+        """Ask for those of several tenants together, where they are not known."""
+        refs = dict.fromkeys(root.origin for each in work.updates for root in each.roots)
+        self.recall(map(self.graph.stream, refs))
 
     def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
         """Note that these were stored as last updates."""
         self._last_updates.keep((stream.ref, last) for stream, last in last_updates.items())
 
     def trim(self, *, contested: bool = False) -> None:
-        """Between two batches: forget what there is no room for, the least recently used first."""
+        """Between two batches: forget what there is no room for, the least recently used first.
+
+        Not components of tenants of whom something is `under_way`.
+        """
         self._last_updates.trim()
         self.channels.trim()
-        self._components.trim(self.lent, contested=contested)
+        self._components.trim(self.under_way, contested=contested)
 
     def commit(self, batch: Callable[[TreeKey], Batch]) -> Mapping[int, int]:
         """Store the batch that begins at our progress, which then moves to its end.

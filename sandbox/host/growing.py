@@ -17,7 +17,7 @@ from sandbox.host.options import SandboxOptions
 from sandbox.host.refusals import KILL_CLASS, Refusals
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import AT_FIRST, Budget, Failure, WorkerClient
-from sandbox.host.workers import ProcessKey, Workers
+from sandbox.host.workers import Workers
 from sandbox.trees import Call, Grown
 
 MAX_BUDGET_MS = 1000.0
@@ -26,9 +26,6 @@ MAX_BUDGET_MS = 1000.0
 BEGIN_MS = 40
 """No tree is begun after so many milliseconds of a frame, except the first one: a frame ends
 soon, however slow its programs are, and what is left of it comes in another."""
-
-OVERLONG_SECONDS = 0.05
-"""Of the processor: a frame that takes longer was held up by one tree, the last that was begun."""
 
 PATIENCE = (AT_FIRST, 2, 4)
 """So many budgets of wall time are tried while the machine does not give the worker one of the
@@ -55,11 +52,11 @@ class Shared:
 
 
 class Growing:
-    """Grows frames in one process of a tenant, which nobody else has meanwhile."""
+    """Grows frames in the process of a tenant, which nobody else has meanwhile."""
 
-    def __init__(self, shared: Shared, process: ProcessKey, allowance: Allowance) -> None:
+    def __init__(self, shared: Shared, tenant: str, allowance: Allowance) -> None:
         self._shared = shared
-        self._process = process
+        self._tenant = tenant
         self._allowance = allowance
         self._failures = 0
         """of frames so far"""
@@ -70,7 +67,7 @@ class Growing:
         alone = len(calls) == 1 and is_step(first)
         if not alone and any(self._goes_by_steps(each) for each in calls):
             return self._without_steps(calls)
-        if len(calls) > 1 and self._shared.apart.holds(self._process.tenant, TOGETHER):
+        if len(calls) > 1 and self._shared.apart.holds(self._tenant, TOGETHER):
             return self._one_by_one(calls)
         if len(calls) == 1 and is_too_large(first):
             text = f"more than {MAX_BYTES} bytes of inputs"
@@ -81,23 +78,23 @@ class Growing:
         if not isinstance(answer, Failure):
             return [self._grown(*each) for each in zip(calls, answer, strict=True)]
         if answer.programs and self._finds_unready(calls, answer.programs):
-            rest = [self._shared.refusals.applied(self._process.tenant, call) for call in calls]
+            rest = [self._shared.refusals.applied(self._tenant, call) for call in calls]
             return self.grow(rest)
         was_killed = answer.kind in KILL_CLASS and not answer.starved
         if len(calls) > 1:
             before = self._failures
             found = self._one_by_one(calls)
             if was_killed and self._failures == before:
-                self._shared.apart.failed(self._process.tenant, TOGETHER)
+                self._shared.apart.failed(self._tenant, TOGETHER)
             return found
         if not alone:
             if was_killed:
-                self._shared.apart.failed(self._process.tenant, first.wiring.id)
+                self._shared.apart.failed(self._tenant, first.wiring.id)
             return [Grown([], [], failed=True)]
         if was_killed:
             name = first.names[woken(first)]
-            fault = self._shared.refusals.blame(self._process.tenant, name, answer)
-            self._shared.apart.explained(self._process.tenant)
+            fault = self._shared.refusals.blame(self._tenant, name, answer)
+            self._shared.apart.explained(self._tenant)
             return [ended_step(first, fault.kind, fault.message)]
         return [ended_step(first, answer.kind, answer.message)]
 
@@ -105,7 +102,7 @@ class Growing:
         """Tell whether a worker has no room for the wiring, or the region is taken apart now."""
         shared = self._shared
         return shared.sizes.is_too_large(call.wiring) or (
-            shared.apart.holds(self._process.tenant, call.wiring.id) and not is_step(call)
+            shared.apart.holds(self._tenant, call.wiring.id) and not is_step(call)
         )
 
     def _without_steps(self, calls: Sequence[Call]) -> list[Grown]:
@@ -141,7 +138,7 @@ class Growing:
             if answer and answer.kind == "crash":  # once may be an accident
                 answer = self._make_ready(program)
             if answer and not answer.starved:
-                refusals, tenant = self._shared.refusals, self._process.tenant
+                refusals, tenant = self._shared.refusals, self._tenant
                 refusals.blame_unready(tenant, calls, program.name, answer)
                 self._shared.apart.explained(tenant)
                 found = True
@@ -161,7 +158,7 @@ class Growing:
         if not isinstance(answer, Failure):
             self._shared.refusals.note_survivors(calls, answer)
             region = TOGETHER if len(calls) > 1 else calls[0].wiring.id
-            self._shared.apart.grew(self._process.tenant, region)
+            self._shared.apart.grew(self._tenant, region)
         return answer
 
     def _milliseconds(self, calls: Sequence[Call]) -> float:
@@ -195,7 +192,7 @@ class Growing:
     ) -> T | Failure:
         """Ask the tenant's worker once, and charge the tenant for it, whatever comes of it."""
         shared = self._shared
-        worker = shared.workers.of(self._process)
+        worker = shared.workers.of(self._tenant)
         shared.frames += 1
         parts: Any = ()
         try:
@@ -214,9 +211,7 @@ class Growing:
             raise
         finally:
             used = worker.take_used()
-            shared.usage.charge(self._process.tenant, used.total, calls, parts)
-            if used.programs >= OVERLONG_SECONDS:
-                used = used._replace(overlong=used.programs)
+            shared.usage.charge(self._tenant, used.total, calls, parts)
             self._allowance.used = self._allowance.used.plus(used)
-            if worker.ended and shared.workers.get(self._process) is worker:
-                del shared.workers[self._process]
+            if worker.ended and shared.workers.get(self._tenant) is worker:
+                del shared.workers[self._tenant]

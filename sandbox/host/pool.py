@@ -19,14 +19,11 @@ from sandbox.host.refusals import Refusals
 from sandbox.host.spare import Spare
 from sandbox.host.usage import ProcessorSeconds, Usage
 from sandbox.host.worker_client import WorkerClient
-from sandbox.host.workers import ProcessKey, Workers
+from sandbox.host.workers import Workers
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
 from sandbox.suspension import Suspension
 from sandbox.trees import Call, Grown
-
-MAX_PROMOTED_SECONDS = 0.01
-"""Of the processor, for each tree grown beside: whose programs take more is best served there."""
 
 
 class SandboxPool:
@@ -35,8 +32,7 @@ class SandboxPool:
     Nothing is started before the first use, or prepare(). Tenants' faults are values;
     InfraError means that nothing can be said about the calls and they may be tried again.
     Several threads may run calls of several tenants at once; those of one tenant wait for each
-    other, but for what is run `beside`: for that the tenant has a second process. After a fork
-    the child starts processes of its own.
+    other. After a fork the child starts processes of its own.
     """
 
     def __init__(self, javascript: Path, options: SandboxOptions | None = None) -> None:
@@ -80,14 +76,7 @@ class SandboxPool:
             if self.options.allow_list:
                 self._approval.prepare()
 
-    def grow(
-        self,
-        tenant: str,
-        calls: Sequence[Call],
-        within: float | None = None,
-        *,
-        beside: bool = False,
-    ) -> list[Grown]:
+    def grow(self, tenant: str, calls: Sequence[Call], within: float | None = None) -> list[Grown]:
         """Grow the trees of each call, or the first ones of them. Raises InfraError.
 
         A call of which not all trees are grown, and none failed, is to be gone on with: there
@@ -99,10 +88,10 @@ class SandboxPool:
         no less than the base budget: so it is at most one frame too long. Whatever was
         found until then is dropped, except whom it was charged to and who ended a process.
         """
-        process, allowance = ProcessKey(tenant, beside), Allowance(within)
-        with self._entered(), self._exclusion.of(process):
+        allowance = Allowance(within)
+        with self._entered(), self._exclusion.of(tenant):
             refusals = self._shared.refusals
-            growing = Growing(self._shared, process, allowance)
+            growing = Growing(self._shared, tenant, allowance)
             try:
                 refusals.learn(tenant, calls, allowance)
                 return [
@@ -111,15 +100,12 @@ class SandboxPool:
                     for each in growing.grow(frame)
                 ]
             finally:
-                self._usage.note_growing(process, allowance.used)
-                most = MAX_PROMOTED_SECONDS * max([len(each.trees) for each in calls], default=0)
-                if allowance.used.programs < most:
-                    self._workers.promote(process)
+                self._usage.note_growing(tenant, allowance.used)
 
     def is_ready(self, tenant: str) -> bool:
         """Tell whether the tenant's trees need not wait for the start of a process."""
         with self._entered():
-            return self._workers.is_ready(ProcessKey(tenant))
+            return self._workers.is_ready(tenant)
 
     def check(self, program: Program) -> list[str]:
         """Return a program's problems, each as "channel X: line L, column C: reason".
@@ -161,10 +147,10 @@ class SandboxPool:
         with self._entered():
             return self._usage.tenants.get(tenant, 0.0)
 
-    def growing_seconds_of(self, tenant: str, *, beside: bool = False) -> ProcessorSeconds:
-        """Return what its trees took in its first process, or beside; none once forgotten."""
+    def growing_seconds_of(self, tenant: str) -> ProcessorSeconds:
+        """Return what its trees took so far; none once forgotten."""
         with self._entered():
-            return self._usage.growing.get(ProcessKey(tenant, beside), ProcessorSeconds())
+            return self._usage.growing.get(tenant, ProcessorSeconds())
 
     def program_cpu_seconds(self) -> dict[str, float]:
         """Return the processor seconds used so far, by program; a frame's are shared out."""
@@ -189,8 +175,8 @@ class SandboxPool:
     def close(self) -> None:
         """End every process. The pool may be used again, and starts new ones."""
         with self._entered():
-            for process in list(self._workers):
-                self._workers.end(process)
+            for tenant in list(self._workers):
+                self._workers.end(tenant)
             self._approval.close()
             self._checking.close()
             self._spare.close()

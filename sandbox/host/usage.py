@@ -26,8 +26,6 @@ class ProcessorSeconds(NamedTuple):
     """Of processes."""
     preparing: float = 0.0
     """Looking at programs, and making them ready in a process."""
-    overlong: float = 0.0
-    """Running them in frames that took so long because of one tree: part of `programs`."""
 
     @property
     def total(self) -> float:
@@ -48,8 +46,7 @@ class Usage:
 
     def __init__(self) -> None:
         self.tenants: LRUCache[str, float] = LRUCache(MAX_TENANTS)
-        self.growing: LRUCache[tuple[str, bool], ProcessorSeconds] = LRUCache(MAX_TENANTS)
-        """By tenant and whether it was beside."""
+        self.growing: LRUCache[str, ProcessorSeconds] = LRUCache(MAX_TENANTS)
         self._programs: ByTenant[float] = ByTenant(MAX_PROGRAMS)
 
     @property
@@ -57,9 +54,9 @@ class Usage:
         """The processor seconds by program."""
         return self._programs.all()
 
-    def note_growing(self, process: tuple[str, bool], used: ProcessorSeconds) -> None:
-        """Note what was used in a tenant's first process, or beside."""
-        self.growing[process] = self.growing.get(process, ProcessorSeconds()).plus(used)
+    def note_growing(self, tenant: str, used: ProcessorSeconds) -> None:
+        """Note what was used for a tenant's trees."""
+        self.growing[tenant] = self.growing.get(tenant, ProcessorSeconds()).plus(used)
 
     def charge(
         self, tenant: str, seconds: float, calls: Sequence[Call] = (), parts: Sequence[Part] = ()

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from sandbox.host.pool import SandboxPool
 from sandbox.host.refusals import KILL_CLASS
-from sandbox.host.workers import ProcessKey
 from sandbox.hostile.corpus import Hostile, program
 from sandbox.program import FAULT_KINDS, Binding, ChannelCode, Program
 from sandbox.trees import Bounds, Call, Ended, Event, Made, Node, Tree, Wake, Wiring
@@ -97,7 +96,7 @@ class Judge:
         self._tenant = 0
         self._kills = 0
         self.neighbours()
-        self._neighbour = pool._workers[ProcessKey("neighbour")].pid
+        self._neighbour = pool._workers["neighbour"].pid
 
     def try_out(self, hostile: Hostile, type_: str = "number") -> None:
         """Run one program and note its verdict and all that is wrong."""
@@ -134,8 +133,8 @@ class Judge:
         """
         kills = sum(self.pool.kills.values())
         if kills - self._kills >= KILLS_A_TENANT:
-            if ProcessKey(tenant) in self.pool._workers:
-                self.pool._workers.end(ProcessKey(tenant))
+            if tenant in self.pool._workers:
+                self.pool._workers.end(tenant)
             self._kills = kills
             self._tenant += 1
 
@@ -171,9 +170,9 @@ class Judge:
     def _look_at_the_neighbour(self, hostile: Hostile) -> None:
         if not self.neighbours():
             self._note(hostile, "changed its neighbour")
-        if self.pool._workers[ProcessKey("neighbour")].pid != self._neighbour:
+        if self.pool._workers["neighbour"].pid != self._neighbour:
             self._note(hostile, "ended its neighbour")
-            self._neighbour = self.pool._workers[ProcessKey("neighbour")].pid
+            self._neighbour = self.pool._workers["neighbour"].pid
 
     def _note(self, hostile: Hostile, what: str) -> None:
         self.verdicts.wrong.append(f"{hostile.name}: {what[:300]}: {hostile.text[:500]}")

@@ -97,24 +97,6 @@ class Graph:
         for service_object, refs in other._refs.items():
             self._refs.setdefault(service_object, set()).update(refs)
 
-    def excerpt(self, parts: Sequence[Graph], origins: Iterable[KnownStream]) -> Graph:
-        """Parts of it that were merged with it, as they are now, whatever becomes of it.
-
-        For another thread; what updates of these streams enter is known already.
-        """
-        made = Graph(())
-        made._shared, made._needs = self._shared, self._needs
-        if len(parts) == 1:
-            made._streams, made._wakes = parts[0]._streams, parts[0]._wakes
-            made._parts, made._refs = parts[0]._parts, parts[0]._refs
-        else:
-            for each in parts:
-                made.merge(each)
-        for origin in origins:
-            plan = self.plan(origin)
-            made._plans.put(origin.ref, plan, 1 + len(plan.streams) + len(plan.groups))
-        return made
-
     def drop(self, service_objects: set[str]) -> list[InputRef]:
         """Forget these Service Objects, which nobody else here subscribes to.
 
@@ -184,19 +166,20 @@ class Graph:
             self._needs.put(key, needs, 1 + len(needs.lasts) + len(needs.groups))
         return needs
 
-    def whole(self, origins: Sequence[KnownStream]) -> Whole:
+    def whole(self, origins: Sequence[KnownStream]) -> Paused[Whole]:
         """All that updates of these streams can reach, as a region that each of them enters.
 
         It is to be taken step by step.
         """
         found = self._wholes.get(origins[0].ref) if len(origins) == 1 else None
         if found is None:
-            found, size = self._whole(origins)
-            if len(origins) == 1:
+            found, size = yield from self._whole(origins)
+            is_known_still = self._streams.get(origins[0].ref) is origins[0]
+            if len(origins) == 1 and is_known_still:
                 self._wholes.put(origins[0].ref, found, size)
         return found
 
-    def _whole(self, origins: Sequence[KnownStream]) -> tuple[Whole, int]:
+    def _whole(self, origins: Sequence[KnownStream]) -> Paused[tuple[Whole, int]]:
         for each in origins:
             self._cut(each)
         members = [
@@ -204,7 +187,7 @@ class Graph:
         ]
         if not members:
             return tuple(() for _ in origins), 1
-        region = whole(members, self._streams, self.wakes)
+        region = yield from whole(members, self._streams, self.wakes)
         numbers = {each: n for n, each in enumerate(region.streams) if each is not None}
         entries = [((region, numbers[each]),) if each in numbers else () for each in origins]
         return tuple(entries), len(region.streams)

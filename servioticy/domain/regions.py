@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from sandbox import trees
 from servioticy.domain.known_streams import KnownStream, Region, Wake
 from servioticy.domain.model import StreamRef
-from servioticy.domain.pauses import PAUSE, Paused, finished
+from servioticy.domain.pauses import PAUSE, Paused
 from servioticy.domain.scripts import Programs, program_name
 from servioticy.domain.wirings import made_wiring
 
@@ -42,10 +42,10 @@ class Shared:
 
 def whole(
     members: Sequence[KnownStream], known: Mapping[StreamRef, KnownStream], wakes: Wakes
-) -> Region:
+) -> Paused[Region]:
     """These composites as one region."""
-    (woken,) = finished(find_woken([members], wakes))
-    return finished(region_of(members, known, woken, 0, Shared()))
+    (woken,) = yield from find_woken([members], wakes)
+    return (yield from region_of(members, known, woken, 0, Shared()))
 
 
 def find_woken(connected: Sequence[Sequence[KnownStream]], wakes: Wakes) -> Paused[list[Woken]]:

@@ -14,7 +14,6 @@ from sandbox_pools import a_pool
 from waiting import until
 
 from sandbox import Program, SandboxPool
-from sandbox.host.workers import ProcessKey
 from sandbox.hostile.corpus import Hostile, fixed, program
 from sandbox.hostile.generate import generated
 from sandbox.hostile.judge import (
@@ -150,14 +149,14 @@ def test_a_neighbour_in_another_partition_is_not_held_up(engine: str) -> None:
     try:
         judge = a_judge(ours)
         attacker.start()
-        until(lambda: ProcessKey("hostile") in theirs._workers)
+        until(lambda: "hostile" in theirs._workers)
         for _ in range(200):
             assert judge.neighbours()
         assert attacker.is_alive()
     finally:
         while attacker.is_alive():
             with contextlib.suppress(KeyError, ProcessLookupError):
-                os.kill(theirs._workers[ProcessKey("hostile")].pid, signal.SIGKILL)
+                os.kill(theirs._workers["hostile"].pid, signal.SIGKILL)
             attacker.join(0.05)
         ours.close()
         theirs.close()
@@ -170,7 +169,7 @@ def test_a_worker_that_breaks_is_nobodys_end(death: signal.Signals) -> None:
     try:
         judge = a_judge(pool)
         once(pool, "hostile", GOOD)
-        os.kill(pool._workers[ProcessKey("hostile")].pid, death)
+        os.kill(pool._workers["hostile"].pid, death)
 
         judge.try_out(Hostile("after", "body", "return 1"))
 

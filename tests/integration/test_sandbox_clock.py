@@ -21,7 +21,6 @@ from sandbox_trees import told as compared
 from pipeline.evaluators.javascript import JavaScript
 from pipeline.evaluators.stepwise import Stepwise
 from sandbox import SandboxPool
-from sandbox.host.workers import ProcessKey
 from sandbox.trees import Call, Event, Grown, Node, Wake, Wiring
 from servioticy.bootstrap import sandbox_pool
 from servioticy.settings import load
@@ -123,7 +122,7 @@ def in_batches(pool: SandboxPool, call: Call, cuts: Sequence[int], kills: Sequen
     for number, size in enumerate([*cuts, len(call.trees)]):
         if not rest.trees:
             break
-        worker = pool._workers.get(ProcessKey("tenant"))
+        worker = pool._workers.get("tenant")
         if number in kills and worker is not None:
             os.kill(worker.pid, signal.SIGKILL)
         batch = replace(rest, trees=rest.trees[:size])

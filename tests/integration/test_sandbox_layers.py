@@ -14,7 +14,6 @@ from sandbox_pools import JAVASCRIPT, a_pool
 
 from sandbox import InfraError
 from sandbox.guest.confinement import OTHER_USER
-from sandbox.host.workers import ProcessKey
 
 ALL = {"limits", "network", "files", "user", "privileges", "seccomp"}
 
@@ -95,7 +94,7 @@ def test_a_worker_of_root_is_not_root(engine: str) -> None:
     try:
         assert missing(pool.layers()) <= {"network"}  # a container's root may not have it
         with pool._exclusion:
-            worker = pool._workers.of(ProcessKey("tenant"))
+            worker = pool._workers.of("tenant")
         status = Path(f"/proc/{worker.pid}/status").read_text()
     finally:
         pool.close()
@@ -140,7 +139,7 @@ def test_no_thread_of_a_worker_has_powers(engine: str) -> None:
     pool = a_pool(engine=engine)
     try:
         with pool._exclusion:
-            worker = pool._workers.of(ProcessKey("tenant"))
+            worker = pool._workers.of("tenant")
         threads = list(Path(f"/proc/{worker.pid}/task").iterdir())
         statuses = [(each / "status").read_text() for each in threads]
     finally:

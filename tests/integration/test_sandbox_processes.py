@@ -33,7 +33,6 @@ from waiting import until
 from sandbox import SandboxPool
 from sandbox.host.knowledge import Knowledge
 from sandbox.host.worker_client import GIVEN_PART, Budget, Failure
-from sandbox.host.workers import ProcessKey
 from sandbox.trees import Node, Wiring
 
 NOTE_PROGRAMS = Knowledge.note_programs
@@ -62,7 +61,7 @@ def told_when_busy(pid: int, seconds: float, sign: signal.Signals) -> Iterator[N
 def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
     """A stopped process stands for a busy machine: it burnt nothing, so nobody is blamed."""
     assert is_right(pool)
-    pid = pool._workers[ProcessKey("tenant")].pid
+    pid = pool._workers["tenant"].pid
     os.kill(pid, signal.SIGSTOP)
 
     assert is_right(pool)
@@ -87,7 +86,7 @@ def test_who_is_below_its_budget_is_not_cut_on_a_busy_machine() -> None:
         turns *= 2
     turns = int(turns * 0.55 / seconds_of(turns))
 
-    worker = patient._workers[ProcessKey("tenant")].pid
+    worker = patient._workers["tenant"].pid
     with told_when_busy(worker, 0.3, signal.SIGSTOP):
         seconds_of(turns)
 
@@ -99,12 +98,12 @@ def test_who_is_below_its_budget_is_not_cut_on_a_busy_machine() -> None:
 def test_a_worker_killed_between_frames_is_replaced(pool: SandboxPool) -> None:
     """The next frame notices before it is sent."""
     assert is_right(pool)
-    pid = pool._workers[ProcessKey("tenant")].pid
+    pid = pool._workers["tenant"].pid
     os.kill(pid, signal.SIGKILL)
     until(lambda: not alive(pid))
 
     assert is_right(pool)
-    assert pool._workers[ProcessKey("tenant")].pid != pid
+    assert pool._workers["tenant"].pid != pid
 
 
 def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> None:
@@ -112,13 +111,13 @@ def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> N
     turns = 400_000 if pool.options.engine == "quickjs" else 1_500_000  # some 30 ms
     slow = a_call(a_function(f"var t=0;for(var i=0;i<{turns};i++)t+=i;return 1"), an_event())
     assert is_right(pool)
-    worker = pool._workers[ProcessKey("tenant")]
+    worker = pool._workers["tenant"]
     with told_when_busy(worker.pid, 0.005, signal.SIGKILL):
         outcome = once(pool, slow)
 
     assert result(outcome) == 1
     assert pool.suspended() == {}
-    assert pool._workers[ProcessKey("tenant")].pid != worker.pid
+    assert pool._workers["tenant"].pid != worker.pid
 
 
 def test_what_a_process_used_that_ended_by_itself_is_charged(pool: SandboxPool) -> None:
@@ -126,7 +125,7 @@ def test_what_a_process_used_that_ended_by_itself_is_charged(pool: SandboxPool) 
     patient = a_pool(allow_list=False, budget_ms=1500, engine=pool.options.engine)
     assert is_right(patient)
     before = patient.growing_seconds_of("tenant").programs
-    with told_when_busy(patient._workers[ProcessKey("tenant")].pid, 0.2, signal.SIGKILL):
+    with told_when_busy(patient._workers["tenant"].pid, 0.2, signal.SIGKILL):
         once(patient, a_call(a_function("while(true){}"), an_event()))
 
     assert patient.kills["crash"] == 1
@@ -138,7 +137,7 @@ def test_what_a_process_used_that_ended_by_itself_is_charged(pool: SandboxPool) 
 def test_a_killed_zygote_is_started_again(pool: SandboxPool) -> None:
     """Its workers go with it."""
     assert is_right(pool)
-    worker, zygote = pool._workers[ProcessKey("tenant")].pid, pool._zygote.pid
+    worker, zygote = pool._workers["tenant"].pid, pool._zygote.pid
     assert zygote
     os.kill(zygote, signal.SIGKILL)
     until(lambda: not alive(worker))
@@ -178,8 +177,8 @@ def test_tenants_never_share_a_process(pool: SandboxPool) -> None:
     seen = []
     for tenant in ("a", "b", "a"):
         assert is_right(small, tenant)
-        seen.append(small._workers[ProcessKey(tenant)].pid)
-        assert list(small._workers) == [ProcessKey(tenant)]
+        seen.append(small._workers[tenant].pid)
+        assert list(small._workers) == [tenant]
     small.close()
 
     assert len(set(seen)) == 3
@@ -195,7 +194,7 @@ def test_a_worker_waits_for_who_comes_next(pool: SandboxPool) -> None:
         pool.prepare()
         assert pool._spare.pid == waiting
         assert is_right(pool, tenant)
-        assert pool._workers[ProcessKey(tenant)].pid == waiting
+        assert pool._workers[tenant].pid == waiting
         seen.append(waiting)
     assert pool._spare.pid not in seen
     assert len(set(seen)) == 3
@@ -237,11 +236,11 @@ def test_a_worker_full_of_programs_is_replaced(
     """By one that knows only what is used; nobody is blamed."""
     monkeypatch.setattr("sandbox.host.knowledge.MAX_MEMORY", 100_000)
     assert is_right(pool)
-    first = pool._workers[ProcessKey("tenant")].pid
+    first = pool._workers["tenant"].pid
     calls = [a_call(a_formula(f"{number}"), an_event()) for number in range(100)]
     for _ in range(2):
         assert [values(each) for each in pool.grow("tenant", calls)] == [[[n]] for n in range(100)]
-    assert pool._workers[ProcessKey("tenant")].pid != first
+    assert pool._workers["tenant"].pid != first
     assert pool.suspended() == {}
 
 
@@ -255,7 +254,7 @@ def test_a_region_that_is_large_alone_stays_in_its_worker(
 
     def process_after(wiring: Wiring) -> int:
         assert values(pool.grow("tenant", [a_call_of(wiring, *events(3))])[0]) == RIGHT
-        return pool._workers[ProcessKey("tenant")].pid
+        return pool._workers["tenant"].pid
 
     first = process_after(large)
     assert process_after(large) == first
@@ -268,14 +267,14 @@ def test_thousands_of_programs_stay_in_one_worker(pool: SandboxPool) -> None:
     """Two thousand here, ten in the benchmark: compiled once, and well within the heap."""
     calls = [a_call(a_formula(f"{number}+1"), an_event()) for number in range(2000)]
     first = [grow_all(pool, each) for each in calls]
-    worker = pool._workers[ProcessKey("tenant")].pid
+    worker = pool._workers["tenant"].pid
 
     with mock.patch.object(Knowledge, "question_of") as compiled:
         again = [grow_all(pool, each) for each in calls]
 
     assert [each.made for each in again] == [each.made for each in first]
     assert [values(each) for each in first] == [[[n + 1]] for n in range(2000)]
-    assert pool._workers[ProcessKey("tenant")].pid == worker
+    assert pool._workers["tenant"].pid == worker
     compiled.assert_not_called()
 
 
@@ -295,7 +294,7 @@ def test_equal_programs_are_compiled_once(pool: SandboxPool) -> None:
 def test_an_answer_that_is_garbage_is_a_crash(pool: SandboxPool) -> None:
     """From a worker that a script has taken over."""
     assert is_right(pool)
-    client = pool._workers[ProcessKey("tenant")]
+    client = pool._workers["tenant"]
     client._reader._buffer += b"\xff\xff\xff\xff" + b"x" * 10
 
     answer = client.grow([GOOD], 40, Budget(100, 100))

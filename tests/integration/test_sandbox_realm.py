@@ -12,7 +12,6 @@ from sandbox_trees import a_call as a_call_of_trees
 from sandbox_trees import a_call_of, grow_all, once, one_by_one, value_of
 
 from sandbox import Program, SandboxPool
-from sandbox.host.workers import ProcessKey
 from sandbox.trees import Call, Ended, Event, Made
 
 
@@ -240,12 +239,12 @@ def test_equal_results_for_any_batch_and_process(pool: SandboxPool) -> None:
 )  # fmt: skip
 def test_too_much_work_is_the_scripts_error(pool: SandboxPool, code: str) -> None:
     """Where the engine would not look up, it is not let in: no process is lost."""
-    process = pool._workers.of(ProcessKey("tenant")).pid
+    process = pool._workers.of("tenant").pid
     outcome = value(pool, code)
 
     assert isinstance(outcome, Ended)
     assert (outcome.kind, outcome.message[:10]) == ("script-error", "RangeError")
-    assert pool._workers.of(ProcessKey("tenant")).pid == process
+    assert pool._workers.of("tenant").pid == process
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,14 @@ class Whims:
     def charge(self, _seconds: object) -> None:
         """It does not matter."""
 
-    def balance(self, _tenant: int) -> float:
-        return 0.0
+    def learn(self, _tenant: int, _each: float) -> None:
+        """It does not matter."""
+
+    def each(self, _tenant: int) -> float:
+        return 0.0001
+
+    def knows(self, _tenant: int) -> bool:
+        return False
 
     def over(self) -> set[int]:
         return next(self._answers, self.always)

@@ -19,7 +19,7 @@ def a_pool(**options: Any) -> SandboxPool:
     return SandboxPool(JAVASCRIPT, SandboxOptions(**options))
 
 
-def is_right(pool: SandboxPool, tenant: str = "tenant", *, beside: bool = False) -> bool:
+def is_right(pool: SandboxPool, tenant: str = "tenant") -> bool:
     """Whether an innocent call gives what it should, all at once."""
-    (grown,) = pool.grow(tenant, [GOOD], beside=beside)
+    (grown,) = pool.grow(tenant, [GOOD])
     return values(grown) == RIGHT and kinds(grown) == {"emitted": 3}

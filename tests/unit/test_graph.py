@@ -133,13 +133,13 @@ def test_a_whole_tree_has_one_region_that_all_its_roots_enter() -> None:
     graph = Graph([a_reader("r", 4, a=("gx",), b=("gy",)), a_reader("s", 5, c=("gx",))])
     roots = [graph.stream(InputRef(*each)) for each in ((X, 4), (Y, 4), (X, 5))]
 
-    first, second, third = graph.whole(roots)
+    first, second, third = finished(graph.whole(roots))
 
     ((region, _number),) = first
     assert {entries[0][0] for entries in (first, second, third)} == {region}
     assert len({entries[0][1] for entries in (first, second, third)}) == 3
     assert {each.key for _, each in region.composites()} == {"r/a", "r/b", "s/c"}
-    (((alone, _number),),) = graph.whole(roots[:1])
+    (((alone, _number),),) = finished(graph.whole(roots[:1]))
     assert {each.key for _, each in alone.composites()} == {"r/a"}
 
 
@@ -147,19 +147,3 @@ def test_who_reads_a_stream_elsewhere_is_known_with_it() -> None:
     provider = replace(a_service_object(), read_in={"d": (0, 3)})
 
     assert Graph([provider]).stream(StreamRef("so", "d")).read_in == (0, 3)
-
-
-def test_an_excerpt_knows_the_inputs_of_its_part() -> None:
-    parts = [
-        finished(Graph(()).component([a_reader(id_, n, c=("gx", "d"))]))
-        for n, id_ in enumerate("rs")
-    ]
-    graph = Graph(())
-    for each in parts:
-        graph.merge(each)
-
-    found = graph.excerpt([parts[1]], [graph.stream(InputRef(X, 1))])
-
-    assert found.knows(InputRef(X, 1))
-    assert not found.knows(InputRef(X, 0))
-    assert found.stream(InputRef(X, 1)) is graph.stream(InputRef(X, 1))

@@ -228,12 +228,12 @@ def test_what_is_taken_step_by_step_is_cut_out_once() -> None:
     graph = Graph(())
     graph.merge(Graph([a_service_object({"c": ("d",)})]))
     origin = graph.stream(StreamRef("so", "d"))
-    (((before, _node),),) = graph.whole([origin])
+    (((before, _node),),) = finished(graph.whole([origin]))
 
-    assert graph.whole([origin])[0][0][0] is before
+    assert finished(graph.whole([origin]))[0][0][0] is before
     graph.drop({"so"})
     graph.merge(Graph([a_service_object({"c": ("d",), "e": ("c",)})]))
-    (((after, _node),),) = graph.whole([graph.stream(StreamRef("so", "d"))])
+    (((after, _node),),) = finished(graph.whole([graph.stream(StreamRef("so", "d"))]))
     assert refs(after) == {"so/c", "so/e"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from engine_builders import C, D, document, logged
+from engine_builders import C, D, E, document, logged
 from memory import MemoryPlatform
 from oracle import Composite, Object
 from serial_order import define
@@ -21,6 +21,7 @@ from pipeline.state.partition import Partition
 from pipeline.work import Forwarded, LoggedUpdate, Work
 from sandbox import argument_names
 from servioticy.domain.emissions import Emission, emission
+from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord, read_emitted
 from servioticy.errors import Fenced, Unavailable
@@ -62,7 +63,7 @@ def partition(monkeypatch: pytest.MonkeyPatch) -> Partition:
     """One where `so` with the streams `d` and `c` is computed."""
     platform = MemoryPlatform()
     tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t")) or 0
-    thing = Object("so", ("d",), (Composite("c", ("d",), lambda values: None),))
+    thing = Object("so", ("d", "e"), (Composite("c", ("d",), lambda values: None),))
     define(thing, {("so", "c"): "function(d){return 1}"}, tenant, platform)
     for kept in platform.state.service_objects.values():
         kept.active_version = 1
@@ -111,7 +112,8 @@ def test_updates_are_stored_and_sent_in_the_serial_order(
     partition.recall([partition.graph.stream(D)])
 
     emit(
-        state_of(partition, logged(1, 11), logged(2, 12), derived=13),
+        [state_of(partition, logged(1, 11), logged(2, 12), derived=13)],
+        (),
         Work((), TreeKey(3)),
         partition,
         output,
@@ -128,6 +130,32 @@ def test_updates_are_stored_and_sent_in_the_serial_order(
     assert partition.progress == TreeKey(3)
 
 
+def test_pieces_of_several_tenants_are_one_stretch(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In order of the log, as if it had been one piece; and nothing at all is one, too."""
+    batches, output = stored(partition, monkeypatch), FakeOutput()
+    one = state_of(partition, logged(1, 11), logged(4, 14))
+    other = state_of(partition, logged(2, 12, E), logged(3, 13, E))
+
+    emit([one, other], (), Work((), TreeKey(5)), partition, output)
+    emit([], (), Work((), TreeKey(6)), partition, output)
+
+    assert [each.offset for each in batches[0].updates] == [1, 2, 3, 4]
+    assert output.calls == [(5, [11, 12, 13, 14]), (6, [])]
+    assert {each.ref: last.timestamp for each, last in batches_last(partition).items()} == {
+        D: 14,
+        E: 13,
+    }
+
+
+def batches_last(partition: Partition) -> dict[KnownStream, LastUpdate]:
+    """What the partition remembers of these streams."""
+    streams = [partition.graph.stream(each) for each in (D, E)]
+    known = partition.recall(streams)
+    return {each: last for each in streams if (last := known[each.ref]) is not None}
+
+
 def test_last_updates_are_remembered_and_their_states_stored(
     partition: Partition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,7 +165,7 @@ def test_last_updates_are_remembered_and_their_states_stored(
     partition.recall([d])
     state = state_of(partition, logged(1, 7), logged(2, 5), derived=7, state=b"{}")
 
-    emit(state, Work((), TreeKey(3)), partition, FakeOutput())
+    emit([state], (), Work((), TreeKey(3)), partition, FakeOutput())
 
     assert [(each.stream_id, each.state) for each in batches[0].states] == [(c.stream_id, b"{}")]
     known = partition.recall([d])
@@ -156,7 +184,7 @@ def test_a_direct_write_leaves_the_state_as_it_is(
         {C: LastUpdate(7, document(7), b"{}")},
     )
 
-    emit(state, Work((), TreeKey(2)), partition, FakeOutput())
+    emit([state], (), Work((), TreeKey(2)), partition, FakeOutput())
 
     assert [each.state for each in batches[0].states] == [b"{}"]
 
@@ -170,7 +198,7 @@ def test_only_updates_newer_than_the_last_one_are_said_to_be_new(
     updates = [logged(*each) for each in times]
     partition.recall([partition.graph.stream(D)])
 
-    emit(state_of(partition, *updates), Work((), TreeKey(6)), partition, FakeOutput())
+    emit([state_of(partition, *updates)], (), Work((), TreeKey(6)), partition, FakeOutput())
 
     assert [each.is_new for each in batches[0].updates] == [False, False, False, True, True]
 
@@ -184,7 +212,7 @@ def test_nothing_is_sent_that_is_not_stored(
     monkeypatch.setattr(partition.store, "store", fenced)
     output = FakeOutput()
     with pytest.raises(Fenced):
-        emit(state_of(partition, logged(1, 1)), Work((), TreeKey(2)), partition, output)
+        emit([state_of(partition, logged(1, 1))], (), Work((), TreeKey(2)), partition, output)
 
     assert output.calls == []
     assert partition.progress == TreeKey(0)
@@ -198,7 +226,7 @@ def test_what_is_sent_is_acknowledged_before_it_may_be_stored_over(
     output = FakeOutput()
     state = state_of(partition, logged(1, timestamp), before=LastUpdate(5, document(5)))
 
-    emit(state, Work((), TreeKey(2)), partition, output)
+    emit([state], (), Work((), TreeKey(2)), partition, output)
 
     assert output.calls == ["flush"] * waits + [(2, [timestamp])]
 
@@ -209,7 +237,13 @@ def test_late_records_are_noted_when_all_of_them_is_acknowledged(
     batches, output = stored(partition, monkeypatch), FakeOutput()
     late = PutOff(1, 1, "so", b"")
 
-    emit(state_of(partition, logged(1, 1)), Work((), TreeKey(0), (), (late,)), partition, output)
+    emit(
+        [state_of(partition, logged(1, 1))],
+        (),
+        Work((), TreeKey(0), (), (late,)),
+        partition,
+        output,
+    )
 
     assert list(batches[0].taken_up) == [TreeKey(1)]
     assert output.calls[-1] == "flush"
@@ -222,7 +256,8 @@ def test_the_forwarded_records_of_the_stretch_are_noted_with_it(
     batches = stored(partition, monkeypatch)
 
     emit(
-        state_of(partition),
+        [state_of(partition)],
+        (),
         Work((), TreeKey(9), forwarded=[Forwarded(8, 3, 20)]),
         partition,
         FakeOutput(),
@@ -243,7 +278,7 @@ def test_a_bug_after_storing_is_tried_again_from_the_store(
     output = FakeOutput()
     monkeypatch.setattr(output, "emit", broken)
     with pytest.raises(Unavailable):
-        emit(state_of(partition, logged(1, 1)), Work((), TreeKey(2)), partition, output)
+        emit([state_of(partition, logged(1, 1))], (), Work((), TreeKey(2)), partition, output)
 
 
 def record(timestamp: int) -> Emission:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from pipeline.batching.means import Means
 from pipeline.errors import ProgressLost
 from pipeline.spark import worker
 from pipeline.spark.inbox import Inbox
@@ -33,6 +34,7 @@ class Task:
         self.store = store
         self.reached = store.progress
         self.taken: list[int] = []
+        self.means = Means()
 
     def take(self, rows: Iterable[Row]) -> None:
         for row in rows:

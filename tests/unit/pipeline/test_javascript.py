@@ -136,7 +136,7 @@ def test_it_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None
     within: list[float | None] = []
 
     class Slow(Moody):
-        def grow(self, tenant, calls, seconds=None, *, beside=False):
+        def grow(self, tenant, calls, seconds=None):
             within.append(seconds)
             return super().grow(tenant, calls, seconds)
 

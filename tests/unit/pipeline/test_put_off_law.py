@@ -30,6 +30,9 @@ class Slow:
             raise TookTooLong(1.0, 0.5, kind == "prepared")
         return self._evaluator.evaluate(tenant, calls, within)
 
+    def is_ready(self, _tenant: str) -> bool:
+        return True
+
     def processor_seconds(self, tenant):
         return self._evaluator.processor_seconds(tenant)
 
@@ -177,6 +180,9 @@ class AlwaysSlow:
             self.refused += 1
             raise TookTooLong(1.0, 0.5, prepared=False)
         return self._evaluator.evaluate(tenant, calls, within)
+
+    def is_ready(self, _tenant: str) -> bool:
+        return True
 
     def processor_seconds(self, tenant):
         return self._evaluator.processor_seconds(tenant)

@@ -16,9 +16,8 @@ from pipeline.errors import BatchTooLarge, TreeTooLarge
 from pipeline.growth import Asked, Entering, RegionOutput, Verdict
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.sharing import spending as spendings
-from pipeline.sharing.costs import BYTES_A_COMPUTATION
 from pipeline.sharing.rules import Rules
-from pipeline.sharing.spending import Spending
+from pipeline.sharing.spending import BYTES_A_COMPUTATION, Spending
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import transform
 from pipeline.state.decided import Decided
@@ -27,6 +26,7 @@ from sandbox import ProcessorSeconds, TookTooLong, trees
 from sandbox.trees import Call, Event
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject
+from servioticy.domain.pauses import finished
 from servioticy.domain.records import EmittedRecord
 
 CHAIN = {"c": ("d",), "e": ("c",)}
@@ -46,14 +46,16 @@ class World:
         self.updates = updates
         self.graph = graph or a_graph(CHAIN)
         self.rules = Rules(limits, alone)
-        self.spending = Spending(limits, {each.key: each.tenant for each in updates})
+        self.spending = Spending(limits, len(updates))
         self.decided = Decided(emitted)
 
     def asked(self) -> list[Asked]:
         """What regions of the lowest level are asked."""
         origin = self.graph.stream(D)
         self.graph.plan(origin)
-        (entries,) = self.graph.whole([origin]) if self.rules.alone else (origin.entries,)
+        (entries,) = (
+            finished(self.graph.whole([origin])) if self.rules.alone else (origin.entries,)
+        )
         entering = [
             Entering(
                 region,
@@ -275,7 +277,7 @@ def test_scripts_get_no_more_time_than_their_tenant_has_left() -> None:
 
     def asked(within: float | None, spent: float) -> float | None:
         world = World(logged(1, 1), limits=limits)
-        world.spending.seconds[1] = spent
+        world.spending.seconds = spent
         world.transform({"javascript": by}, within)
         return by.asked[-1][2]
 
@@ -292,7 +294,7 @@ def test_time_is_noted_of_scripts_that_take_too_long() -> None:
     with pytest.raises(TookTooLong):
         world.transform({"javascript": PythonEvaluator(never)})
 
-    assert world.spending.seconds[1] > 0
+    assert world.spending.seconds > 0
 
 
 class Costly(PythonEvaluator):
@@ -302,6 +304,9 @@ class Costly(PythonEvaluator):
         super().__init__(lambda *_: 1)
         self._costs = costs
 
+    def is_ready(self, _tenant: str) -> bool:
+        return True
+
     def processor_seconds(self, tenant: str) -> ProcessorSeconds:
         cost = self._costs.get(int(tenant), ProcessorSeconds())
         times = sum(asked == tenant for asked, _calls, _within in self.asked)
@@ -309,23 +314,21 @@ class Costly(PythonEvaluator):
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_what_scripts_take_of_the_processor_is_noted_by_tenant(alone: bool) -> None:
+def test_what_scripts_take_of_the_processor_is_noted(alone: bool) -> None:
     """However often they are asked in a tree."""
     world = World(logged(1, 1), graph=a_knot(), alone=alone)
     world.transform(of_knots(Costly({1: ProcessorSeconds(0.25, 0.5)})))
 
     asked = 2
-    assert world.spending.costs.seconds(0.0) == {1: pytest.approx(asked * 0.75, abs=0.02)}
-    trees = world.spending.costs.trees(0.0, 0.0)[1]
-    assert trees.processor == pytest.approx(asked * 0.25, abs=0.02)
-    assert trees.ran
+    assert world.spending.processor == pytest.approx(asked * 0.25, abs=0.02)
+    assert world.spending.preparing == pytest.approx(asked * 0.5)
 
 
-def test_what_a_batch_makes_is_counted_by_tenant() -> None:
+def test_what_a_piece_makes_is_counted() -> None:
     """What was too deep was no computation."""
     world = World(logged(1, 1), logged(2, 2), limits=NO_LIMITS._replace(hops=1))
     new, _ended = world.transform()
 
     size = sum(len(text) for each in new for _stream, _at, text, *_ in each.updates)
     assert size > 0
-    assert world.spending.costs._costs[1].work == pytest.approx(2 + size / BYTES_A_COMPUTATION)
+    assert world.spending.work == pytest.approx(2 + 2 + size / BYTES_A_COMPUTATION)

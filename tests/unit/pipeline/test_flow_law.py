@@ -1,4 +1,4 @@
-"""What is computed beside the batches of its partition equals one thing after the other."""
+"""Whenever what is answered, what comes of it equals one thing after the other."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from put_off_runs import Runs, Store, Whims, append
 from serial_order import LAW, Generous, define, functions, histories, mixtures, value_of
 from whenever import Whenever
 
+from pipeline.batching import flow, slots
+from pipeline.batching.means import Means
 from pipeline.engine import Engine
 from pipeline.limits import Limits
 from pipeline.sharing.fairness import Fairness
-from pipeline.state import excerpt
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
@@ -27,9 +28,13 @@ LIMITS = Limits(8, 1000)
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _bit_by_bit() -> Iterator[None]:
-    """Each last update is given back by itself, and two records are a backlog."""
-    with mock.patch.object(excerpt, "AT_ONCE", 1), mock.patch("pipeline.engine.BACKLOG", 2):
+def _nobody_waits() -> Iterator[None]:
+    """Whatever is not answered at once is slow, and two records are a backlog."""
+    with (
+        mock.patch.object(flow, "QUICK_SECONDS", 0.0),
+        mock.patch.object(slots, "POLL_SECONDS", 0.0),
+        mock.patch("pipeline.engine.BACKLOG", 2),
+    ):
         yield
 
 
@@ -54,30 +59,6 @@ class Stopping:
         return call
 
 
-class Moods:
-    """Believes at random that a tenant is slow."""
-
-    def __init__(self, answers: list[bool]) -> None:
-        self._answers = iter(answers)
-
-    def is_slow(self, _tenant: int) -> bool:
-        return next(self._answers, False)
-
-    def is_quick(self, _tenant: int) -> bool:
-        return next(self._answers, True)
-
-    def of(self, _tenant: int) -> float:
-        return 0.001
-
-    of_tree = of
-
-    def knows(self, _tenant: int) -> bool:
-        return next(self._answers, True)
-
-    def learn(self, *_what: object) -> None:
-        """It does not matter."""
-
-
 class Noting:
     """A store that notes in which order the records of the log have taken effect."""
 
@@ -95,11 +76,11 @@ class Noting:
         return replaced
 
 
-class Beside(Runs):
-    """Tasks of which each is given an executor, and may be survived by what it has begun."""
+class Flowing(Runs):
+    """Tasks of which each is given executors, and may be survived by what it has begun."""
 
-    def __init__(self, executor: Whenever, pace: Moods, *arguments) -> None:
-        self.executor, self.pace = executor, pace
+    def __init__(self, executor: Whenever, *arguments) -> None:
+        self.executor = executor
         self.order: list[int] = []
         super().__init__(*arguments)
 
@@ -108,15 +89,21 @@ class Beside(Runs):
         store = Noting(self.platform.partition_store(argument_names), self.order)
         store = Stopping(Store(store, self.taken, self.deaths), self.executor)
         evaluators = {"javascript": Stopping(self.evaluators["javascript"], self.executor)}
-        engine = Engine(evaluators, self.most, 10**6, LIMITS)
-        fairness = Fairness(self.shares, self.pace)
+        engine = Engine(evaluators, self.most, 10**6, LIMITS, processors=2)
+        fairness = Fairness(self.shares)
         output = self.platform.output
-        return Task(0, store, lambda: output(0), engine, fairness, executor=self.executor)
+        means = Means(self.executor, self.executor)
+        return Task(0, store, lambda: output(0), engine, fairness, means=means)
 
     def haunt(self) -> None:
         """Let what a dead task has begun come to an end: nothing of it is to be stored."""
-        mine = self.task._begun and self.task._begun.schedule._beside._piece
-        for each in [e for e in self.executor.left if mine is None or e is not mine.future]:
+        mine = self.task._begun and self.task._begun.schedule
+        futures = set()
+        if mine is not None:
+            futures |= {each.future for each in mine._flow._slots._running}
+            storing = mine._late._storing
+            futures |= {storing.future} if storing is not None else set()
+        for each in [each for each in self.executor.left if each not in futures]:
             before = len(self.order)
             each.do()
             assert len(self.order) == before
@@ -135,7 +122,7 @@ def written(objects, codes, parts, middle: int) -> MemoryPlatform:
 
 @LAW
 @given(data=st.data())
-def test_what_is_computed_beside_equals_one_after_the_other(data) -> None:
+def test_whatever_is_late_it_equals_one_after_the_other(data) -> None:
     """Whenever it is done, whoever dies, and whatever joins the components meanwhile."""
     objects, codes, _others = data.draw(mixtures(cycles=data.draw(st.booleans()), options=True))
     middle = data.draw(st.integers(1, len(objects)))
@@ -145,9 +132,8 @@ def test_what_is_computed_beside_equals_one_after_the_other(data) -> None:
     over = st.lists(st.sampled_from([set(), set(), {1}, {2}]), max_size=10)
     deaths = st.dictionaries(st.integers(1, 30), st.sampled_from(["before", "after"]), max_size=3)
     separate = len({each.tenant for each in objects}) == 1
-    runs = Beside(
+    runs = Flowing(
         Whenever(data.draw(booleans)),
-        Moods(data.draw(booleans)),
         platform,
         {"javascript": functions(objects)},
         # Of whose composites others' updates wake nobody is over a share: that is another law.

@@ -1,0 +1,24 @@
+"""What a partition works with: threads, and who brings its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+
+from pipeline.immediate_executor import ImmediateExecutor
+from pipeline.work import Row
+
+
+@dataclass(slots=True)
+class Means:
+    """Without threads everything is done at once, one thing after the other."""
+
+    askers: Executor = field(default_factory=ImmediateExecutor)
+    """Ask evaluators; see slots.threads_for."""
+    storing: Executor = field(default_factory=ImmediateExecutor)
+    """Of one thread: stores and sends what is computed late."""
+    wake: Callable[[], None] = lambda: None
+    """Lets who waits for rows look at what has been answered; called in any thread."""
+    arrivals: Callable[[], Iterable[Row]] = tuple
+    """Looks at rows that have come and have not been taken yet."""

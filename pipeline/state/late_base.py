@@ -1,0 +1,64 @@
+"""Where late work is stored and noted: beside the transactions of its partition, by its claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pipeline.accounting.accounts import Accounts
+from pipeline.state.partition import Partition
+from pipeline.work import Work
+from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.model import LastUpdate
+from servioticy.errors import Unavailable
+from servioticy.ports.partition_store import Batch, TreeKey
+
+
+class LateBase:
+    """Made and given back by the thread that has the partition, and used by another."""
+
+    def __init__(self, partition: Partition, work: Work, *, contested: bool) -> None:
+        self.number = partition.number
+        self.accounts = Accounts()
+        self.emitted_late: list[TreeKey] = []
+        self.spares_others = contested
+        self._partition = partition
+        self._store, self._claim = partition.store, partition.claim
+        self._work = work
+        self._emitted_offset = partition.emitted_offset
+        self._emitted_before = tuple(partition.emitted_late)
+        self._changed: dict[KnownStream, LastUpdate] = {}
+        self._is_withdrawn = self._is_stored = False
+
+    def commit(self, batch: Callable[[TreeKey], Batch]) -> Mapping[int, int]:
+        """Store what was computed. Raises Unavailable, also where it is not to be any more."""
+        if self._is_withdrawn:
+            raise Unavailable("the partition is begun anew")
+        content = replace(
+            batch(self._work.end),
+            claim=self._claim,
+            # How far the partition's own client has come; this one's tells nothing of that.
+            emitted_offset=self._emitted_offset,
+            emitted_late=self._emitted_before,
+        )
+        replaced = self._store.store(content)
+        self._is_stored = True
+        return replaced
+
+    def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
+        """Note that these were stored as last updates."""
+        self._changed.update(last_updates)
+
+    def withdraw(self) -> None:
+        """Let nothing more be stored of it."""
+        self._is_withdrawn = True
+
+    def give_back(self) -> None:
+        """Let the partition know what has become of it."""
+        partition = self._partition
+        partition.remember(self._changed)
+        partition.note_waiting(self._work)
+        partition.accounts.add(self.accounts)
+        noted = frozenset(self._emitted_before)
+        left = [each for each in partition.emitted_late if each not in noted]
+        partition.emitted_late = left + self.emitted_late

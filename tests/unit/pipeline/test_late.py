@@ -1,0 +1,351 @@
+"""Nobody waits for what takes long, but who has to do with it."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+from memory import MemoryPlatform
+from oracle import Composite, Object
+from put_off_runs import CODE, Runs, Whims, append
+from serial_order import define, functions
+from waiting import until
+
+from pipeline.batching.means import Means
+from pipeline.batching.slots import threads_for
+from pipeline.engine import Engine
+from pipeline.limits import BACKLOG
+from pipeline.sharing.fairness import Fairness
+from pipeline.task import Task
+from pipeline.work import Row
+from sandbox import ProcessorSeconds, TookTooLong, argument_names
+from sandbox.trees import Call, Grown
+from servioticy.domain.model import ServiceObjectKey
+from servioticy.errors import Unavailable
+
+
+class Held:
+    """An evaluator that holds tenants' calls until they are let go."""
+
+    def __init__(self, evaluator) -> None:
+        self._evaluator = evaluator
+        self.gates: dict[str, Event] = {}
+        self.asked: set[str] = set()
+        self.errors: dict[str, list[Exception]] = {}
+
+    def hold(self, *tenants: int) -> None:
+        for each in tenants:
+            self.gates[str(each)] = Event()
+
+    def let_go(self) -> None:
+        for each in self.gates.values():
+            each.set()
+
+    def evaluate(
+        self, tenant: str, calls: Sequence[Call], within: float | None = None
+    ) -> list[Grown]:
+        self.asked.add(tenant)
+        if tenant in self.gates:
+            assert self.gates[tenant].wait(60)
+        if self.errors.get(tenant):
+            raise self.errors[tenant].pop()
+        return self._evaluator.evaluate(tenant, calls, within)
+
+    def is_ready(self, _tenant: str) -> bool:
+        return True
+
+    def processor_seconds(self, tenant: str) -> ProcessorSeconds:
+        return self._evaluator.processor_seconds(tenant)
+
+
+class World:
+    """Three tenants with an object each."""
+
+    NAMES = ("a", "b", "c")
+
+    def __init__(self, askers: ThreadPoolExecutor, storing: ThreadPoolExecutor) -> None:
+        self.platform = MemoryPlatform()
+        self.state = self.platform.state
+        self.tenants = {
+            name: self.platform.tenants.tenant_of(self.platform.tenants.create_tenant(name))
+            for name in self.NAMES
+        }
+        things = [
+            Object(name, ("d0",), (Composite("c", ("d0",), lambda values: values[0]),))
+            for name in self.NAMES
+        ]
+        for thing in things:
+            define(thing, {(thing.id, "c"): CODE}, self.tenants[thing.id], self.platform)
+        self.shares = Whims([])
+        self.held = Held(functions(things))
+        engine = Engine({"javascript": self.held}, 1000, 10**6, processors=2)
+        self.arrived: list[Row] = []
+        means = Means(askers, storing, arrivals=lambda: self.arrived)
+        store = self.platform.partition_store(argument_names)
+        output = self.platform.output
+        self.task = Task(0, store, lambda: output(0), engine, Fairness(self.shares), means=means)
+        self.taken = 0
+        self.take()
+
+    def rows(self) -> list[Row]:
+        """What is new in the log."""
+        log = self.state.log[0]
+        return [Row(at, log[at]) for at in range(self.taken, len(log))]
+
+    def take(self) -> None:
+        """Let the task take what is new in the log."""
+        rows = self.rows()
+        self.task.take(rows)
+        self.taken += len(rows)
+
+    def put(self, *names: str, at: int = 1) -> None:
+        append(self.platform, [((name, "d0"), at, at) for name in names])
+        self.take()
+
+    def stored(self) -> list[str]:
+        """Streams with their timestamps."""
+        names = {number: ref for ref, number in self.state.streams.items()}
+        rows = [row for _partition, row in self.state.updates.values()]
+        return sorted(f"{'/'.join(names[row.stream_id])} {row.timestamp}" for row in rows)
+
+    def emitted(self, name: str, stream: str) -> list[int]:
+        found = [e for e in self.state.emitted if (e.service_object, e.stream) == (name, stream)]
+        return [each.timestamp for each in found]
+
+    @property
+    def waits(self) -> list[int]:
+        """The offsets of records that are to be computed late."""
+        waiting = self.state.put_off.keys() - self.state.taken_up
+        return sorted(key.offset for _partition, key in waiting)
+
+    def finish(self) -> None:
+        self.held.let_go()
+        until(lambda: self.task.take([]) or not (self.waits or self.begun.schedule.is_busy))
+
+    @property
+    def begun(self):
+        return self.task._begun
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with ThreadPoolExecutor(threads_for(2)) as askers, ThreadPoolExecutor(1) as storing:
+        made = World(askers, storing)
+        yield made
+        made.held.let_go()
+
+
+def both(name: str, at: int = 1) -> list[str]:
+    return [f"{name}/c {at}", f"{name}/d0 {at}"]
+
+
+def test_others_are_stored_meanwhile(world: World) -> None:
+    """Though nobody knew that it was slow: it was never met."""
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    assert world.stored() == both("b")
+    assert world.state.progress[0].next_offset == world.taken
+
+    world.put("b", at=2)
+    assert world.stored() == sorted([*both("b"), *both("b", 2)])
+    world.finish()
+    assert world.stored() == sorted([*both("a"), *both("b"), *both("b", 2)])
+    assert not world.waits
+
+
+def test_slow_ones_of_several_tenants_are_under_way_at_once(world: World) -> None:
+    world.held.hold(world.tenants["a"], world.tenants["b"])
+    world.put("a", "b", "c")
+
+    assert world.stored() == both("c")
+    assert world.held.asked == {str(each) for each in world.tenants.values()}
+    world.finish()
+    assert world.stored() == sorted([*both("a"), *both("b"), *both("c")])
+
+
+def test_its_own_updates_wait_and_come_in_order(world: World) -> None:
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    world.put("a", at=2)
+    world.put("a", at=3)
+    assert len(world.waits) == 3
+
+    world.finish()
+    assert world.emitted("a", "d0") == world.emitted("a", "c") == [1, 2, 3]
+
+
+def test_a_change_of_another_tenant_does_not_wait(world: World) -> None:
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    world.platform.changes.erase(ServiceObjectKey(world.tenants["b"], "b"), "d0")
+    world.take()
+
+    assert len(world.waits) == 1
+    assert world.stored() == ["b/c 1"]
+
+
+def test_a_change_of_its_own_waits_behind_it(world: World) -> None:
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    world.platform.changes.erase(ServiceObjectKey(world.tenants["a"], "a"), "d0")
+    world.put("a", at=2)
+
+    assert len(world.waits) == 3
+    world.finish()
+    assert world.emitted("a", "d0") == world.emitted("a", "c") == [1, 2]
+    assert [row.timestamp for _at, row in world.state.updates.values()].count(2) == 2
+
+
+def test_who_is_alone_is_waited_for(world: World) -> None:
+    """To put it off would cost it, and help nobody."""
+    world.shares.contested = False
+    world.held.hold(world.tenants["a"])
+    with ThreadPoolExecutor(1) as elsewhere:
+        taking = elsewhere.submit(world.put, "a")
+        until(lambda: str(world.tenants["a"]) in world.held.asked)
+        with pytest.raises(TimeoutError):
+            taking.result(0.1)
+        world.held.let_go()
+        taking.result()
+    assert not world.state.put_off
+    assert world.stored() == both("a")
+
+
+def test_until_somebody_else_comes(world: World) -> None:
+    world.shares.contested = False
+    world.held.hold(world.tenants["a"])
+    with ThreadPoolExecutor(1) as elsewhere:
+        taking = elsewhere.submit(world.put, "a")
+        until(lambda: str(world.tenants["a"]) in world.held.asked)
+        append(world.platform, [(("a", "d0"), 2, 2)])
+        own = len(world.state.log[0]) - 1
+        world.arrived = [Row(own, world.state.log[0][own])]
+        with pytest.raises(TimeoutError):
+            taking.result(0.1)
+        append(world.platform, [(("b", "d0"), 1, 1)])
+        world.arrived = [*world.arrived, Row(own + 1, world.state.log[0][own + 1])]
+        taking.result()
+    world.take()
+    assert world.stored() == both("b")
+    world.finish()
+    assert world.stored() == sorted([*both("a"), *both("a", 2), *both("b")])
+
+
+def test_what_a_worker_has_begun_is_not_stored_once_it_has_let_go(world: World) -> None:
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    world.task.release()
+    world.held.let_go()
+    assert world.stored() == both("b")
+
+    runs = Runs(world.platform, {"javascript": world.held}, Whims([]), {})
+    runs.finish()
+    assert world.stored() == sorted([*both("a"), *both("b")])
+
+
+def test_what_is_too_much_of_one_is_put_off_and_cut(world: World) -> None:
+    """The others' is stored meanwhile."""
+    world.held.errors[str(world.tenants["a"])] = [TookTooLong(1.0, 0.5)] * 2
+    append(world.platform, [(("a", "d0"), at, at) for at in (1, 2, 3)])
+    world.put("b")
+    assert world.stored() == both("b")
+    assert len(world.waits) == 3
+
+    world.finish()
+    assert world.emitted("a", "c") == [1, 2, 3]
+    assert not world.state.dead_letters
+
+
+def test_a_bug_that_one_meets_is_no_affair_of_others(world: World) -> None:
+    broken = world.tenants["a"]
+    world.held.errors[str(broken)] = [ZeroDivisionError()] * 2
+    world.put("a", "b")
+    assert world.stored() == both("b")
+
+    world.finish()
+    assert [each.offset for each in world.state.dead_letters] == [3]
+    assert world.stored() == both("b")
+    world.put("a", at=2)
+    assert world.stored() == sorted([*both("a", 2), *both("b")])
+
+
+def test_a_move_waits_for_its_own_tenant_only(world: World) -> None:
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    schedule = world.begun.schedule
+    schedule._late.finish(world.tenants["b"], 100)
+
+    assert schedule._late.tenants == {world.tenants["a"]}
+
+
+def test_of_a_backlog_a_slice_is_a_batch(world: World) -> None:
+    """Nobody is served quickly there, and to put it off would be dearer for all."""
+    world.shares.each = lambda _tenant: 0.005
+    updates = [(("a", "d0"), at, at) for at in range(BACKLOG)]
+    append(world.platform, updates)
+    world.take()
+
+    assert not world.state.put_off
+    assert len(world.stored()) == 2 * BACKLOG
+
+
+@pytest.mark.parametrize(("contested", "late"), [(True, 23), (False, 0)])
+def test_the_rest_of_a_burst_is_put_off(world: World, *, contested: bool, late: int) -> None:
+    """Trees of 8 ms are not slow, but thirty of them would hold up others batch after batch."""
+    world.shares.each = lambda _tenant: 0.008
+    world.shares.contested = contested
+    world.shares.always = {world.tenants["c"]}
+    world.begun.partition.waiting[world.tenants["c"]] = 0
+    append(world.platform, [(("a", "d0"), at, at) for at in range(30)])
+    append(world.platform, [(("b", "d0"), 1, 1)])
+    schedule = world.begun.schedule
+    schedule.go_on = lambda: None
+    world.take()
+
+    assert len(world.waits) == late
+    assert len(world.stored()) == 2 * (31 - late)
+
+
+def test_while_one_is_active_what_waits_is_computed_until_nothing_waits(world: World) -> None:
+    """And then it is not asked for again."""
+    world.shares.always = {world.tenants["a"]}
+    append(world.platform, [(("a", "d0"), at, at) for at in range(250)])
+    world.take()
+    world.shares.always, world.shares.contested = set(), False
+    world.shares.each = lambda _tenant: 0.002
+    asked: list[int] = []
+    store = world.begun.partition.store
+
+    def put_off(partition, tenant, *most):
+        asked.append(tenant)
+        return type(store).put_off(store, partition, tenant, *most)
+
+    store.put_off = put_off
+    world.task.take([])
+
+    assert len(world.stored()) == 500
+    assert not world.begun.partition.waiting
+    assert len(asked) == 3, "a hundred at once"
+
+
+def test_what_has_failed_holds_nothing_of_its_partition(world: World) -> None:
+    """Garbage is looked for between batches only, and this may be tried again for long."""
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    (late,) = world.begun.schedule._late._under_way.values()
+    steps = weakref.ref(late.flight.steps)
+    late = None
+    world.held.errors[str(world.tenants["a"])] = [Unavailable("no process")]
+    gc.collect()
+    gc.disable()
+    try:
+        world.held.let_go()
+        with pytest.raises(Unavailable, match="no process"):
+            world.begun.schedule.settle()
+        until(lambda: steps() is None)
+    finally:
+        gc.enable()
