@@ -21,6 +21,7 @@ from pipeline.state.batch import BatchState
 from pipeline.work import Work
 
 MACHINE_IS_BUSY = 10
+"""So many times as long is waited for who has always been quick."""
 
 
 @dataclass(slots=True, eq=False)

@@ -138,11 +138,13 @@ class LateWork:
         rooms = {True: max(1, processors - 1), False: processors}
         for each in self._under_way:
             rooms[self._pieces.is_slow(each)] -= 1
-        candidates = [each for each in free if rooms[self._pieces.is_slow(each)] > 0]
-        if not candidates:
+        if max(rooms.values()) <= 0:
             return None
-        self._number += 1
-        return min(candidates, key=lambda each: self._turns[each])
+        for each in sorted(free, key=lambda each: self._turns[each]):
+            if rooms[self._pieces.is_slow(each)] > 0:
+                self._number += 1
+                return each
+        return None
 
     def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> None:
         """Begin to compute the tenant's oldest records, as many as are done in a short time.

@@ -79,7 +79,7 @@ class Schedule:
         self._is_backlog = False
         self._means = means
         self.max_updates = max_updates
-        slots = Slots[Flight](means.askers, engine.processors, engine.clock, means.wake)
+        slots = Slots[Flight](means.askers, engine.processors, engine.clock, lambda: means.wake())
         self._flow = Flow(slots, engine.passes, engine.clock)
         self._intake = Intake(partition, output, dead_letters, engine.passes)
         self._control = Control(partition, output, engine.sleep)
