@@ -349,3 +349,14 @@ def test_what_has_failed_holds_nothing_of_its_partition(world: World) -> None:
         until(lambda: steps() is None)
     finally:
         gc.enable()
+
+
+def test_who_waits_for_rows_is_told_whichever_inbox_it_has_by_then(world: World) -> None:
+    """A task outlives the query that gives it rows."""
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    woken = Event()
+    world.task.means.wake = woken.set
+    world.held.let_go()
+
+    assert woken.wait(60)
