@@ -246,7 +246,7 @@ class Task:
         partition, output, _schedule = begun
         try:
             output.poll()
-            if output.acknowledged > partition.emitted_offset:
+            if output.acknowledged > partition.emitted_offset or partition.emitted_late:
                 partition.commit(
                     lambda at: Batch(
                         self._number,
