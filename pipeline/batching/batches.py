@@ -101,7 +101,8 @@ class Batches:
         if work.late or not work.updates or self._first_decided(work) is not None:
             return piece
         held = set(work.owners.values())
-        held &= self._partition.waiting.keys() | self._shares.over()
+        waits = self._partition.waiting.keys() | self._partition.under_way
+        held &= waits | self._shares.over()
         return Piece(work.without(held)) if held else piece
 
     def guard(self, row: Row, act: Callable[[], None], late: Sequence[PutOff] = ()) -> None:

@@ -242,7 +242,8 @@ class Schedule:
 
     def _put_off_now(self) -> Set[int]:
         """The tenants whose records are put off: over their share, or with others waiting."""
-        return frozenset(self._shares.over() | self._partition.waiting.keys())
+        waits = self._partition.waiting.keys() | self._late.tenants
+        return frozenset(self._shares.over() | waits)
 
     def _admit(self, row: Row, read: LogRecord | None) -> Sequence[Admitted]:
         """What the record is here. What subscribers know of already is loaded at once."""

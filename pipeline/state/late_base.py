@@ -57,7 +57,8 @@ class LateBase:
         """Let the partition know what has become of it."""
         partition = self._partition
         partition.remember(self._changed)
-        partition.note_waiting(self._work)
+        # Not what there was less this: it may have been counted anew since this was stored.
+        partition.count_waiting()
         partition.accounts.add(self.accounts)
         noted = frozenset(self._emitted_before)
         left = [each for each in partition.emitted_late if each not in noted]
