@@ -360,3 +360,19 @@ def test_who_waits_for_rows_is_told_whichever_inbox_it_has_by_then(world: World)
     world.held.let_go()
 
     assert woken.wait(60)
+
+
+def test_who_is_counted_anew_while_it_is_stored_is_not_forgotten(world: World) -> None:
+    """A control record of another tenant's may have all counted."""
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    world.put("a", at=2)
+    world.held.let_go()
+    late = world.begun.schedule._late
+    until(lambda: late.look() or late._storing is not None)
+    assert late._storing is not None
+    late._storing.future.result()
+    world.begun.partition.count_waiting()
+
+    world.finish()
+    assert world.emitted("a", "c") == [1, 2]
