@@ -367,10 +367,12 @@ def test_who_is_counted_anew_while_it_is_stored_is_not_forgotten(world: World) -
     world.held.hold(world.tenants["a"])
     world.put("a", "b")
     world.put("a", at=2)
+    gate = Event()
+    world.task.means.storing.submit(gate.wait, 60)
     world.held.let_go()
     late = world.begun.schedule._late
     until(lambda: late.look() or late._storing is not None)
-    assert late._storing is not None
+    gate.set()
     late._storing.future.result()
     world.begun.partition.count_waiting()
 
