@@ -24,6 +24,8 @@ _NEW_USER, _NEW_NETWORK, _NEW_IPC = 0x10000000, 0x40000000, 0x08000000
 _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 4, 38
 _CAPSET_VERSION = 0x20080522
 
+_C = ctypes.CDLL(None, use_errno=True)
+
 T = TypeVar("T")
 
 
@@ -136,9 +138,8 @@ def drop_capabilities() -> str:
 
 
 def _call(name: str, *arguments: object) -> str:
-    library = ctypes.CDLL(None, use_errno=True)
     passed = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in arguments]
-    if getattr(library, name)(*passed) == 0:
+    if getattr(_C, name)(*passed) == 0:
         return ""
     return os.strerror(ctypes.get_errno())
 

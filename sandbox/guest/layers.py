@@ -28,6 +28,7 @@ class Outside:
 
 def leave() -> Outside:
     """Leave what can be left once for all workers."""
+    seccomp.prepare()
     return Outside(
         network=confinement.leave_network(),
         files=confinement.prepare_empty_root(),

@@ -12,6 +12,8 @@ DATA_BYTES = 320 * 1024 * 1024
 
 _SET_PDEATHSIG = 1
 
+_C = ctypes.CDLL(None, use_errno=True)
+
 
 class LimitRefused(Exception):
     """The operating system did not accept a limit."""
@@ -33,8 +35,7 @@ def apply() -> None:
 
 def tie(parent: int) -> None:
     """Let this process end with its parent; called after any change of user, which undoes it."""
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.prctl(_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0) != 0:
+    if _C.prctl(_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0) != 0:
         raise LimitRefused(os.strerror(ctypes.get_errno()))
     if os.getppid() != parent:  # it died before the signal was arranged
         os._exit(0)

@@ -14,6 +14,7 @@ import platform
 import socket
 import struct
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 # Number on x86_64, number on aarch64 (-1: it has none).
@@ -61,9 +62,18 @@ _LOAD, _EQUAL, _HAS_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
 _NUMBER_AT, _MACHINE_AT, _THIRD_ARGUMENT_AT = 0, 4, 32
 _SET_MODE_FILTER, _ALL_THREADS = 1, 1
 
+_C = ctypes.CDLL(None, use_errno=True)
+
 
 class SeccompRefused(Exception):
     """The kernel did not take the filter, or does not enforce it."""
+
+
+def prepare() -> None:
+    """Do once for all processes that are forked from this one what would take each its time."""
+    machine = platform.machine()
+    if machine in _MACHINES:
+        _program(*_MACHINES[machine][:2])
 
 
 def install() -> None:
@@ -75,8 +85,7 @@ def install() -> None:
     program = _program(column, architecture)
     filters = ctypes.create_string_buffer(program, len(program))
     head = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(filters))
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.syscall(number, _SET_MODE_FILTER, _ALL_THREADS, head) != 0:
+    if _C.syscall(number, _SET_MODE_FILTER, _ALL_THREADS, head) != 0:
         raise SeccompRefused(os.strerror(ctypes.get_errno()))
 
 
@@ -92,6 +101,7 @@ def prove() -> None:
         raise SeccompRefused(f"{name} is possible")
 
 
+@cache
 def _program(column: int, architecture: int) -> bytes:
     lines = [
         (_LOAD, 0, 0, _MACHINE_AT),

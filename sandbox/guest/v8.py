@@ -9,7 +9,9 @@ one hop: the text goes in as `this`, which a strict function receives as it is.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import threading
 import time
 from pathlib import Path
@@ -44,6 +46,8 @@ HEAP_BYTES = 64 * 1024 * 1024
 _INTEGER, _TEXT, _UNDEFINED = 3, 5, 11
 _FAILED, _NOT_PARSED, _OUT_OF_MEMORY, _TERMINATED = 200, 201, 202, 204
 
+_AT_WORK = b"at work"
+
 _NOTHING_THROWN = "null"
 """What is told where a call ended without a value or an error: V8 had no memory for one. What
 scripts throw is caught by the realm."""
@@ -55,16 +59,41 @@ def initialise() -> Any:
 
 
 def load(_javascript: Path) -> MakeEngine:
-    """Load V8, and return what makes an engine whose flags are at work."""
+    """Load V8, and return what makes engines, or refuses to where a flag is not at work.
+
+    Flags are the process's, and V8 lets nobody change them once it has begun: they are at work
+    in all that are forked from here, if they are in one.
+    """
     initialise()
-    return proven
+    refused = _tried()
+
+    def make() -> Engine:
+        if refused:
+            raise FlagsRefused(refused)
+        return Engine()
+
+    return make
 
 
-def proven() -> Engine:
-    """Make an engine whose flags are at work. Raises FlagsRefused."""
-    engine = Engine()
-    prove(engine)
-    return engine
+def _tried() -> str:
+    """Which flag is not at work, as a process tells that is made for it: this one must have no
+    isolate. "" if all are."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            prove(Engine())
+            os.write(theirs, _AT_WORK)
+        except FlagsRefused as error:
+            os.write(theirs, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as answer:
+        found = answer.read()
+    with contextlib.suppress(ChildProcessError):  # where nobody waits for children
+        os.waitpid(pid, 0)
+    return "" if found == _AT_WORK else found.decode() or "V8 does not start"
 
 
 class Engine:
