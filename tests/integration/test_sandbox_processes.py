@@ -33,6 +33,7 @@ from waiting import until
 from sandbox import SandboxPool
 from sandbox.host.knowledge import Knowledge
 from sandbox.host.worker_client import GIVEN_PART, Budget, Failure
+from sandbox.host.workers import TOGETHER_SECONDS
 from sandbox.trees import Node, Wiring
 
 NOTE_PROGRAMS = Knowledge.note_programs
@@ -182,6 +183,23 @@ def test_tenants_never_share_a_process(pool: SandboxPool) -> None:
     small.close()
 
     assert len(set(seen)) == 3
+
+
+def test_who_comes_often_keeps_its_process(pool: SandboxPool) -> None:
+    """However many others come once in a while; of those the last ones have theirs."""
+    small = a_pool(max_workers=2, engine=pool.options.engine)
+    try:
+        for _ in range(2):
+            assert is_right(small, "often")
+            time.sleep(1.5 * TOGETHER_SECONDS)
+        pid = small._workers["often"].pid
+        for number in range(4):
+            assert is_right(small, f"once {number}")
+            assert set(small._workers) == {"often", f"once {number}"}
+        assert is_right(small, "often")
+        assert small._workers["often"].pid == pid
+    finally:
+        small.close()
 
 
 def test_a_worker_waits_for_who_comes_next(pool: SandboxPool) -> None:
