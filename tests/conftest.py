@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 import time
@@ -35,6 +36,9 @@ SERVERS = {"integration", "end_to_end", "faults"}
 SECONDS_TO_START = 60.0
 
 MEMORY = Path("/dev/shm")
+IN_MEMORY = "servioticy-tests-"
+"""With the number of the process whose it is."""
+
 BYTES_OF_MEMORY = 4 * 1024**3
 """So much is to be free: the log that Postgres writes ahead grows for a while."""
 
@@ -69,8 +73,12 @@ class QuickPostgres(EmbeddedPostgres):
 def quick_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder in memory, where there is some: on a disk it may take half a millisecond to make a
     file, and a database has six hundred."""
+    for left in MEMORY.glob(f"{IN_MEMORY}*"):
+        if not Path("/proc", left.name.split("-")[2]).exists():  # it was killed
+            shutil.rmtree(left, ignore_errors=True)
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= BYTES_OF_MEMORY:
-        with tempfile.TemporaryDirectory(prefix="servioticy-tests-", dir=MEMORY) as folder:
+        name = f"{IN_MEMORY}{os.getpid()}-"
+        with tempfile.TemporaryDirectory(prefix=name, dir=MEMORY) as folder:
             yield Path(folder)
     else:
         yield tmp_path_factory.mktemp("quick")
