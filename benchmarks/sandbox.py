@@ -64,6 +64,12 @@ def _starts(pool: SandboxPool) -> None:
             pool.grow(f"tenant {number}", [_call(_good(), 1)])
             times.append(time.perf_counter() - began)
         _print("start of a worker and its first frame", times)
+        used = [pool.growing_seconds_of(f"tenant {number}") for number in range(30)]
+        starts = 1000 * statistics.median(each.starts for each in used)
+        preparing = 1000 * statistics.median(each.preparing for each in used)
+        print(
+            f"    of the processor: {starts:.1f} ms to start, {preparing:.1f} ms for its program"
+        )
         times = []
         for number in range(100):
             began = time.perf_counter()

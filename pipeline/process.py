@@ -99,17 +99,6 @@ def process(
     return state
 
 
-def at_once(steps: Steps) -> BatchState:
-    """What comes of a piece for which somebody waits."""
-    try:
-        job = next(steps)
-        while True:
-            job = steps.send(job() if job else None)
-    except StopIteration as end:
-        state: BatchState = end.value
-        return state
-
-
 def _in_slices(work: Paused[T]) -> Generator[None, Any, T]:
     until = time.monotonic() + SLICE_SECONDS
     while True:

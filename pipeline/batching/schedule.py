@@ -4,10 +4,11 @@ Records are taken in order of the log. While several tenants are active, the upd
 that has used more than its share of the partition's time are put off: stored as they are,
 in the transaction that moves progress past them, and taken up when the tenant has time
 again (`late.py`). So is the rest of a burst that has filled half a batch, but of a backlog; and a
-piece for which the others of its batch did not wait, which goes on meanwhile. What a tenant has
-waiting is taken in order of the log, and so is all that follows it, control records too. What
-comes out equals the serial order of a log in which the updates of that tenant had come later.
-Nobody is believed to be slow beforehand.
+piece for which the others of its batch did not wait, which goes on meanwhile; and what it is known
+of that they would not: its tenant's updates have cost too much, or its process has to be started.
+What a tenant has waiting is taken in order of the log, and so is all that follows it, control
+records too. What comes out equals the serial order of a log in which the updates of that tenant
+had come later.
 """
 
 from __future__ import annotations

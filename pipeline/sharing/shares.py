@@ -41,8 +41,7 @@ class Shares:
     """A bucket of seconds for each tenant, filled at the rate of the share.
 
     Nobody is over a share while nobody else is active: time that nobody wants is free. Active is
-    whose updates come: the composites of a tenant that only others' updates wake are computed in
-    the trees of those, so nothing of it waits for the sender. For several threads.
+    whose updates come, its own or over a border, or wait. For several threads.
     """
 
     def __init__(self, share: float, clock: Callable[[], float] = time.monotonic) -> None:

@@ -59,33 +59,31 @@ def initialise() -> Any:
 
 
 def load(_javascript: Path) -> MakeEngine:
-    """Load V8, and return what makes engines, or refuses to where a flag is not at work.
+    """Load V8, and return what makes an engine whose flags are at work.
 
     Flags are the process's, and V8 lets nobody change them once it has begun: they are at work
-    in all that are forked from here, if they are in one.
+    in all that are forked from here, if they are in one. Where that one does not say so each is
+    asked itself: it may only have had no time, or no memory.
     """
     initialise()
-    refused = _tried()
-
-    def make() -> Engine:
-        if refused:
-            raise FlagsRefused(refused)
-        return Engine()
-
-    return make
+    return Engine if _are_at_work() else proven
 
 
-def _tried() -> str:
-    """Which flag is not at work, as a process tells that is made for it: this one must have no
-    isolate. "" if all are."""
+def proven() -> Engine:
+    """Make an engine whose flags are at work. Raises FlagsRefused."""
+    engine = Engine()
+    prove(engine)
+    return engine
+
+
+def _are_at_work() -> bool:
+    """Whether a process says so that is made for it: this one must have no isolate."""
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            prove(Engine())
+            proven()
             os.write(theirs, _AT_WORK)
-        except FlagsRefused as error:
-            os.write(theirs, str(error).encode())
         finally:
             os._exit(0)
     os.close(theirs)
@@ -93,7 +91,7 @@ def _tried() -> str:
         found = answer.read()
     with contextlib.suppress(ChildProcessError):  # where nobody waits for children
         os.waitpid(pid, 0)
-    return "" if found == _AT_WORK else found.decode() or "V8 does not start"
+    return found == _AT_WORK
 
 
 class Engine:

@@ -71,20 +71,34 @@ def test_every_flag_is_claimed_once() -> None:
 )
 def test_what_v8_runs_without_is_refused(flag: str) -> None:
     """Whoever wants an engine is told; none is made. With all of them one is."""
+    without = f"v8.FLAGS = [e for e in v8.FLAGS if not {flag!r} or not e.startswith({flag!r})]\n"
+
+    assert loaded(without).startswith(flag or "made")
+
+
+@pytest.mark.parametrize("flags", ["", "v8.FLAGS = [e for e in v8.FLAGS if e != '--jitless']\n"])
+def test_where_the_process_that_is_tried_says_nothing_each_is_asked(flags: str) -> None:
+    """It may have had no memory, or no time: nobody is refused for that, and none let through."""
+    dies = "v8.prove, prove = lambda _: os._exit(1), v8.prove\n"
+    again = "v8.prove = prove\n"
+
+    assert loaded(flags + dies, again).startswith("--jitless" if flags else "made")
+
+
+def loaded(before: str, after: str = "") -> str:
+    """What becomes of an engine where this is done before V8 is loaded, and that after it."""
     script = (
-        "import sys; sys.path[:0] = sys.argv[2:]\n"
+        "import os, sys; sys.path[:0] = sys.argv[1:]\n"
         "from sandbox.guest import v8\n"
-        "flag = sys.argv[1]\n"
-        "v8.FLAGS = [each for each in v8.FLAGS if not flag or not each.startswith(flag)]\n"
-        "make = v8.load(None)\n"
+        f"{before}make = v8.load(None)\n{after}"
         "try: make(); print('made', flush=True)\n"
         "except v8.FlagsRefused as error: print(error, flush=True)\n"
-        "import os; os._exit(0)\n"
+        "os._exit(0)\n"
     )
     found = subprocess.run(
-        [sys.executable, "-c", script, flag, *sys.path],
+        [sys.executable, "-c", script, *sys.path],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    assert found.stdout.startswith(flag or "made")
+    return found.stdout
