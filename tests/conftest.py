@@ -164,6 +164,13 @@ def empty_dsn(real_postgres: EmbeddedPostgres) -> Iterator[str]:
         yield name
 
 
+@pytest.fixture(scope="module")
+def module_dsn(real_postgres: EmbeddedPostgres) -> Iterator[str]:
+    """A database without anything in it, for the tests of a file."""
+    with _made(real_postgres) as name:
+        yield name
+
+
 @pytest.fixture
 def topic_prefix() -> str:
     """A prefix that no other test has."""

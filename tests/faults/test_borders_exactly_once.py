@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from border_replays import READERS, BorderReplay
-from lone_pipeline import SECONDS, Emitted, Ground, Pipeline
+from lone_pipeline import SECONDS, Emitted, ForgetfulPostgres, Ground, Pipeline
 from postgres_proxy import Fault, nothing
 from running_platform import until
 
 from servioticy.embedded.kafka import EmbeddedKafka
-from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.settings import load
 
 UPDATES = 30
@@ -58,10 +57,10 @@ class Expected(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def ground(real_postgres: EmbeddedPostgres, real_kafka: EmbeddedKafka) -> Iterator[Ground]:
+def ground(module_dsn: str, real_kafka: EmbeddedKafka) -> Iterator[Ground]:
     settings = load(
         overrides={
-            "dsn": real_postgres.dsn,
+            "dsn": module_dsn,
             "bootstrap_servers": real_kafka.bootstrap_servers,
             "topic_prefix": "borders-",
             "max_batch_updates": BATCH,
@@ -161,7 +160,7 @@ def test_a_postgres_that_forgets_what_crossed_changes_nothing(
 ) -> None:
     """Progress goes back behind records that have been sent over: they come again, and count once;
     what subscribers have got stays as it was."""
-    postgres = EmbeddedPostgres(tmp_path / "postgres")
+    postgres = ForgetfulPostgres(tmp_path / "postgres")
     server = run_part("forgetful", postgres)
     settings = load(
         overrides={

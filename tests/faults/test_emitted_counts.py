@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from lone_pipeline import Emitted, Ground
+from lone_pipeline import Emitted, ForgetfulPostgres, Ground
 from plain_trees import Ends
 from python_evaluator import PythonEvaluator, Trigger
 from replays import Replay
@@ -23,7 +23,6 @@ from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.bootstrap import connect, emitter
 from servioticy.embedded.kafka import EmbeddedKafka
-from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.settings import Settings, load
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.supervisor.process import Child
@@ -68,7 +67,7 @@ def test_what_subscribers_got_is_what_history_has(
     run_part: Callable[[str, Any], Child], real_kafka: EmbeddedKafka, tmp_path: Path
 ) -> None:
     """In just that window: committed, emitted, acknowledged, and forgotten."""
-    postgres = EmbeddedPostgres(tmp_path / "postgres")
+    postgres = ForgetfulPostgres(tmp_path / "postgres")
     server = run_part("fickle", postgres)
     settings = load(
         overrides={

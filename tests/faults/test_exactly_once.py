@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from lone_pipeline import SECONDS, Emitted, Ground, Pipeline
+from lone_pipeline import SECONDS, Emitted, ForgetfulPostgres, Ground, Pipeline
 from postgres_proxy import Fault, nothing
 from replays import UPDATES, Replay
 from running_platform import until
 
 from servioticy.embedded.kafka import EmbeddedKafka
-from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.settings import Settings, changed, load
 from servioticy.supervisor.process import Child
 
@@ -48,10 +47,10 @@ class Expected(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def ground(real_postgres: EmbeddedPostgres, real_kafka: EmbeddedKafka) -> Iterator[Ground]:
+def ground(module_dsn: str, real_kafka: EmbeddedKafka) -> Iterator[Ground]:
     settings = load(
         overrides={
-            "dsn": real_postgres.dsn,
+            "dsn": module_dsn,
             "bootstrap_servers": real_kafka.bootstrap_servers,
             "topic_prefix": "exactly-once-",
             "max_batch_updates": BATCH,
@@ -243,7 +242,7 @@ def test_a_postgres_that_forgets_its_last_moments_changes_nothing(
 ) -> None:
     """The pipeline's commits do not wait for the disk. Progress goes back together with what
     was stored, so that is computed again, whether more updates follow or none."""
-    postgres = EmbeddedPostgres(tmp_path / "postgres")
+    postgres = ForgetfulPostgres(tmp_path / "postgres")
     server = run_part("forgetful", postgres)
     settings = load(
         overrides={

@@ -22,6 +22,7 @@ from servioticy.bootstrap import connect, kafka
 from servioticy.changes import Changes
 from servioticy.domain.records import EmittedRecord, LogRecord, read_emitted
 from servioticy.domain.topics import Topics
+from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.log_writer import LogWriter
 from servioticy.settings import Settings, changed, to_environment
@@ -126,6 +127,14 @@ def _send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
+class ForgetfulPostgres(EmbeddedPostgres):
+    """One that can forget: see `Ground.forgetting`."""
+
+    def command(self) -> list[str]:
+        """Without autovacuum, whose commits wait for the disk, and write down all before them."""
+        return [*super().command(), "-c", "autovacuum=off"]
+
+
 class Log:
     """The log, from outside the platform."""
 
@@ -193,7 +202,8 @@ class Ground:
 
     @contextlib.contextmanager
     def forgetting(self, server: Child) -> Iterator[None]:
-        """Kill Postgres at the end, with all commits in between that did not wait for the disk.
+        """Kill the server of a ForgetfulPostgres at the end, with all commits in between that did
+        not wait for the disk.
 
         Else its writer would write some of them down now and then.
         """
