@@ -113,6 +113,8 @@ class LateWork:
         self._turns: dict[int, int] = {}
         """Of each who waits, the number of its last turn, or of the one at which it came."""
         self._number = 0
+        self._was_sender = False
+        """Whether who had the last turn sends updates of its own."""
 
     @property
     def tenants(self) -> Set[int]:
@@ -128,7 +130,9 @@ class LateWork:
         """Return of those who wait who has not had a turn for longest, if there is room.
 
         Whose trees are slow have one place less than there are processors, so that some are left
-        for all else; the others as many as there are.
+        for all else; the others as many as there are. Who has sent something, and to whom
+        something has come over a border only, have turns alternately: a thousand readers of a
+        stream are not ahead of whoever sends to it.
         """
         free = [each for each in waiting if each not in self._under_way]
         self._turns = {each: self._turns.get(each, self._number) for each in free} | dict.fromkeys(
@@ -140,9 +144,12 @@ class LateWork:
             rooms[self._pieces.is_slow(each)] -= 1
         if max(rooms.values()) <= 0:
             return None
-        for each in sorted(free, key=lambda each: self._turns[each]):
+        senders = self._partition.senders
+        order = [((each in senders) == self._was_sender, self._turns[each], each) for each in free]
+        for _is_of_the_same_kind, _turn, each in sorted(order):
             if rooms[self._pieces.is_slow(each)] > 0:
                 self._number += 1
+                self._was_sender = each in senders
                 return each
         return None
 
@@ -160,6 +167,7 @@ class LateWork:
         )
         if not found:
             del self._partition.waiting[tenant]
+            self._partition.senders.pop(tenant, None)
             return
         first = self._intake.read(_row(found[0]))
         began = time.monotonic()

@@ -48,6 +48,9 @@ class Partition:
         """From each partition, the offset before which all that it forwarded has come."""
         self.waiting = Counter(store.waiting(number))
         """How many records of each tenant have been put off."""
+        self.senders: Counter[int] = Counter()
+        """How many of these they have sent themselves, as far as that is known: not of those
+        that were put off before the partition was begun."""
         self.awaiting = store.awaiting(number)
         """Whose updates from outside are held here, and how many records of each are."""
         self._beginning = Beginning(store.begins_put_off(number))
@@ -156,17 +159,22 @@ class Partition:
         """Ask how many records wait, and whose are held: some that were may wait now."""
         self.awaiting = self.store.awaiting(self.number)
         self.waiting = Counter(self.store.waiting(self.number))
+        for each in self.senders.keys() - self.waiting.keys():
+            del self.senders[each]
         self._beginning.keep(self.waiting)
 
     def note_waiting(self, work: Work) -> None:
         """Note that this work is stored: so many more, or fewer, records wait."""
         self.waiting.update(each.tenant for each in work.put_off if not each.held)
+        self.senders.update(each.tenant for each in work.put_off if not each.tree)
         for each in work.put_off:
             if each.held and each.tenant in self.awaiting:
                 self.awaiting[each.tenant] += 1
         if work.late:
             self.waiting.subtract(each.tenant for each in work.late)
             self.waiting = +self.waiting
+            self.senders.subtract(each.tenant for each in work.late if not each.tree)
+            self.senders = +self.senders
             self._beginning.keep(self.waiting)
 
     def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:

@@ -225,3 +225,22 @@ def test_what_is_its_own_does_not_wait_for_what_is_held() -> None:
 
     assert 7 in world.got("r/k")
     assert [each.held for each in world.state.put_off.values()] == [True]
+
+
+def test_who_sends_is_not_behind_all_that_read(world: World) -> None:
+    """They had their last turns before its own, each of them."""
+    world.over("q", "z")
+    world.send(("x/s", 1))
+    world.over("p", "q", "z")
+    world.send(("x/s", 2))
+    begun = world.tasks[0]._begun
+    assert begun is not None
+    late, waiting = begun.schedule._late, begun.partition.waiting
+    sender, turns = world.tenant("p"), []
+    late._turns[sender] = late._number = 1  # it had the last one
+    for _ in range(4):
+        turns.append(late.next(waiting.keys()))
+        late._turns[turns[-1]] = late._number  # as it has been taken up
+
+    assert [each == sender for each in turns] in ([True, False] * 2, [False, True] * 2)
+    assert len(set(turns)) == 3, "readers by turns, too"
