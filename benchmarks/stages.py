@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import cProfile
 import io
+import os
 import pstats
 import sys
 import time
@@ -26,6 +27,7 @@ from benchmarks.stopwatch import Spent, Stopwatch
 from pipeline.accounting.accounts import Accounts
 from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, around
+from pipeline.batching.schedule import QUIET_SECONDS
 from pipeline.engine import Engine
 from pipeline.evaluators.javascript import JavaScript
 from pipeline.spark import bundles, worker
@@ -77,6 +79,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--updates", type=int, default=20_000)
     parser.add_argument("--devices", type=int, default=100)
     parser.add_argument("--batch", type=int, default=1000, help="updates taken at once")
+    parser.add_argument("--cold", action="store_true", help="no device is known when it begins")
     parser.add_argument("--profile", metavar="FILE", help="profile too, and keep it here")
     parser.add_argument("--no-accounts", action="store_true", help="nobody is told what it uses")
     parser.add_argument("--no-security", action="store_true", help="rows are nobody's: no roles")
@@ -84,8 +87,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     with ExitStack() as stack:
         bench = stack.enter_context(_real(settings, options))
         rows = bench.rows(options.devices, options.updates)
-        bench.task.take(rows[: options.devices * 3])  # definitions, and some to warm up
-        rows = rows[options.devices * 3 :]
+        known = options.devices * (1 if options.cold else 3)
+        bench.task.take(rows[:known])  # definitions, and some to warm up
+        rows = rows[known:]
         bench.garbage.begin()
         _measure(bench, rows, options.batch)
         if not options.no_accounts:
@@ -113,6 +117,8 @@ class Bench:
         for start in range(0, len(rows), most):
             self.task.take(rows[start : start + most])
             self.garbage.look(computing=False)
+        while self.task.patience < QUIET_SECONDS:  # something is put off
+            self.task.rest()
 
     def rows(self, devices: int, updates: int) -> list[Row]:
         """The log: definitions of the devices, then updates of one after the other."""
@@ -243,6 +249,7 @@ def _measure(bench: Bench, rows: Sequence[Row], most: int) -> None:
     arrow = _arrow(rows)
     bench.watch.clear()
     before = bench.others()
+    memory = processes.memory_megabytes(os.getpid())
     began, processor = time.perf_counter(), time.process_time()
     bench.watch.timed("read: Arrow to rows", worker.read)(arrow, Inbox(sys.maxsize, sys.maxsize))
     bench.take(rows, most)
@@ -250,6 +257,8 @@ def _measure(bench: Bench, rows: Sequence[Row], most: int) -> None:
     after = bench.others()
     count = len(rows) / 1e6
     print(f"{len(rows)} updates in batches of {most}: {len(rows) / clock:.0f}/s in one process")
+    grown = processes.memory_megabytes(os.getpid()) - memory
+    print(f"memory of this process: {memory:.0f} MB, and {grown:.1f} more")
     print(f"{'microseconds an update':46s} {'clock':>8s} {'processor':>10s} {'calls/1000':>11s}")
     for name, spent in bench.watch.parts.items():
         calls = 1000 * spent.calls / len(rows)

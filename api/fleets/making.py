@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,13 +22,11 @@ from api.documents.service_objects import (
 from api.services import Services
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.parameters import complete
-from servioticy.domain.documents.stored import as_another
+from servioticy.domain.documents.stored import as_another, digest_of
 from servioticy.domain.documents.templates import TEMPLATE, Template
 from servioticy.domain.model import Definition, ServiceObjectKey
 from servioticy.ports.change_store import MadeFrom, NewServiceObject
 
-UNDERSTOOD = ("streams", "groups", "aliases", "version", "actions", "public")
-"""What of a document its definition depends on."""
 NOBODY = ""
 """The id of a document that is understood for many: no Service Object has it."""
 MAX_KEPT = 16
@@ -129,8 +126,7 @@ class Maker:
         return members(definitions.of(follower.id, follower.version, follower.document))
 
     def _understood(self, document: dict[str, Any], service_object: str) -> Definition:
-        content = orjson.dumps([document.get(each) for each in UNDERSTOOD])
-        key = hashlib.sha256(content).digest()
+        key = digest_of(document)
         found = self._known.get(key)
         if found is None:
             try:

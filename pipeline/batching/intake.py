@@ -74,11 +74,18 @@ class Intake:
             return None
         return record if isinstance(record, UpdateRecord) else None
 
-    def prepare(self, records: Sequence[LogRecord | None]) -> None:
-        """Load the components of these updates together, as far as there is time."""
+    def prepare(self, records: Sequence[LogRecord | None]) -> int:
+        """Load the components of these updates together, as far as there is time.
+
+        Returns how many of them, from the first on, need not wait for small ones that are left.
+        """
         self._crossed.look_up(records)
         wanted = [each.service_object for each in records if isinstance(each, UpdateRecord)]
-        self._partition.prepare([*wanted, *self._crossed.readers(records)])
+        left = self._partition.prepare([*wanted, *self._crossed.readers(records)])
+        waits = (
+            isinstance(each, UpdateRecord) and each.service_object in left for each in records
+        )
+        return next((number for number, each in enumerate(waits) if each), len(records))
 
     def admit(
         self, row: Row, record: LogRecord | None, *, at_once: bool = False

@@ -42,6 +42,7 @@ from servioticy.domain.records import (
     LogRecord,
     ReadingRecord,
     ReleaseRecord,
+    UpdateRecord,
 )
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PutOff, TreeKey
@@ -117,12 +118,35 @@ class Schedule:
         self._purging = Purging(partition, fairness.shares, engine.heals, engine.clock)
 
     def take(self, rows: Sequence[Row]) -> None:
-        """Work on rows that follow the stored progress."""
+        """Work on rows that follow the stored progress.
+
+        Where nobody else is active, what comes first of them need not wait until there is time to
+        load the components of all; and nothing is put off for that.
+        """
         self._is_backlog = self._pieces.is_backlog = len(rows) >= self._backlog
+        records = [self._intake.read(row) for row in rows]
+        while True:
+            ready = self._intake.prepare(records)
+            if ready < len(rows) and self._somebody_waits(records[ready:]):
+                ready = len(rows)
+            self._take(rows[:ready], records[:ready])
+            rows, records = rows[ready:], records[ready:]
+            if not rows:
+                return
+
+    def _somebody_waits(self, records: Sequence[LogRecord | None]) -> bool:
+        """Whether others than whose update is the first are active, or have sent something."""
+        updates = [each if isinstance(each, UpdateRecord) else None for each in records]
+        tenant = None
+        if updates[0] is not None and not self._shares.contested:
+            tenant = self._partition.tenant_here(updates[0].service_object)
+        if tenant is None or self._has_others(tenant, updates):
+            return True
+        return self._others_wait(tenant)
+
+    def _take(self, rows: Sequence[Row], records: Sequence[LogRecord | None]) -> None:
         batch = self._new_batch(self._partition.progress)
         put_off, filled = self._put_off_now(), set[int]()
-        records = [self._intake.read(row) for row in rows]
-        self._intake.prepare(records)
         for row, read in zip(rows, records, strict=True):
             end = TreeKey(row.offset + 1)
             for record in self._admit(row, read):
@@ -179,13 +203,15 @@ class Schedule:
             waiting = self._partition.waiting
             self._shares.saw(waiting)
             tenant = self._late.next(waiting.keys() - self._shares.over())
+            before = waiting[tenant] if tenant is not None else 0
             if tenant is not None:
                 self._late.take_up(tenant, self.max_updates)
                 self._late.look()
             if tenant is None or self._shares.contested:
                 return
             self._late.settle()
-            if self._clock() >= ends:
+            is_loading = self._partition.waiting[tenant] == before
+            if is_loading or self._clock() >= ends:
                 return
 
     @property
@@ -216,12 +242,15 @@ class Schedule:
         """Whether records of others have come, or are to be computed late."""
         if self._partition.waiting.keys() - {tenant}:
             return True
-        for row in self._means.arrivals():
-            record = self._intake.glance(row)
-            known = self._partition.known(record.service_object) if record is not None else None
-            if known is None or known.tenant != tenant:
-                return True
-        return False
+        records = [self._intake.glance(row) for row in self._means.arrivals()]
+        # There is nothing else to do.
+        self._partition.prepare([each.service_object for each in records if each is not None])
+        return self._has_others(tenant, records)
+
+    def _has_others(self, tenant: int, updates: Sequence[UpdateRecord | None]) -> bool:
+        """Whether any of these is not an update of the tenant, or of nobody that is known."""
+        whose = self._partition.tenant_here
+        return any(each is None or whose(each.service_object) != tenant for each in updates)
 
     def purge(self, *, idle: bool) -> None:
         """Remove a little of what was deleted or erased; `idle`: no rows have come."""

@@ -98,7 +98,12 @@ def _parts(some: Sequence[NewRow]) -> Iterator[list[NewRow]]:
     room = MAX_CROSSING_BYTES
     for row in some:
         stream, _timestamp, document, _key, _position, path = row
-        size = len(document) + len(stream.head.begin) + STEP_BYTES * (2 + len(path))
+        size = (
+            len(document)
+            + len(stream.head.whose)
+            + len(stream.head.begin)
+            + STEP_BYTES * (2 + len(path))
+        )
         if part and size > room:
             yield part
             part, room = [], MAX_CROSSING_BYTES

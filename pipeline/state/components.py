@@ -13,17 +13,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pipeline.limits import CONTESTED_LOADING_SECONDS, LOADING_SECONDS
-from pipeline.state.loading import ASKED_AT_ONCE, Loading
+from pipeline.state.loading import Loading, portions
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024
 """Of Service Objects known at once, estimated; beyond it whole components are forgotten."""
-
-
-PREPARED_AT_ONCE = 200
-"""Service Objects whose components are asked for together."""
 
 
 class StillLoading(NamedTuple):
@@ -51,6 +47,7 @@ class Components:
         self._store = store
         self._clock = clock
         self._members: dict[str, frozenset[str]] = {}
+        """Of those that are not alone in their component, all that are in it."""
         self._weights: dict[str, int] = {}
         self._weight = 0
         self._used: dict[str, int] = {}
@@ -84,18 +81,31 @@ class Components:
             return StillLoading(loading.tenants[service_object])
         return self.known.get(service_object)
 
-    def prepare(self, service_objects: Iterable[str]) -> None:
+    def tenant_of(self, service_object: str) -> int | None:
+        """Whose it is, if it is loaded, or begun to be."""
+        known, loading = self.known.get(service_object), self._loading.get(service_object)
+        if known is not None:
+            return known.tenant
+        return None if loading is None else loading.tenants[service_object]
+
+    def prepare(self, service_objects: Iterable[str]) -> Set[str]:
         """Begin to load those that are not known, and load as many as there is time for.
 
         Many small components are loaded together: one by one would take ten times as long.
-        Larger ones are left to `get`.
+        Larger ones are left to `get`. Returns those of the small ones for which there was no time.
         """
         unknown = [each for each in dict.fromkeys(service_objects) if each not in self.known]
-        for first in range(0, len(unknown), PREPARED_AT_ONCE):
-            some = unknown[first : first + PREPARED_AT_ONCE]
-            self._begin_all([each for each in some if each not in self._loading])
-            begun = dict.fromkeys(self._loading[each] for each in some if each in self._loading)
-            self._load_together([each for each in begun if each.is_small])
+        new = [each for each in unknown if each not in self._loading]
+        self._load_together(self._small(unknown))  # however long it takes to find the others
+        self._begin_all(new)
+        self._load_together(self._small(new))
+        small = self._small(unknown)
+        return {id_ for each in small for id_ in each.tenants}
+
+    def _small(self, service_objects: Iterable[str]) -> list[Loading]:
+        """The small ones of these components that are not loaded yet, as far as they are begun."""
+        begun = dict.fromkeys(self._loading.get(each) for each in service_objects)
+        return [each for each in begun if each is not None and each.is_small]
 
     def _begin_all(self, service_objects: Sequence[str]) -> None:
         """Begin to load these, as far as they are computed here."""
@@ -112,12 +122,11 @@ class Components:
         for each in some:
             if each.is_complete:
                 self._finish(each, self._seconds_left)
-        by_id = {id_: each for each in some for id_ in each.left}
-        left = list(by_id)
-        for first in range(0, len(left), ASKED_AT_ONCE):
+        by_id = {each.id: loading for loading in some for each in loading.left}
+        for asked in portions([each for loading in some for each in loading.left]):
             if self._seconds_left <= 0:
                 return
-            self._load_some(left[first : first + ASKED_AT_ONCE], by_id)
+            self._load_some(asked, by_id)
         for loading in some if self._seconds_left > 0 else ():
             if not loading.is_complete:
                 loading.end()  # what was not found is gone
@@ -199,9 +208,10 @@ class Components:
         self._trim_loading()
         if self._weight <= MAX_DEFINITION_BYTES:
             return
+        components = {self._members.get(each, frozenset((each,))) for each in self.known}
         last_used = {
             members: max(self._used.get(each, 0) for each in members)
-            for members in set(self._members.values())
+            for members in components
             if self.known[next(iter(members))].tenant not in under_way
         }
         for members in sorted(last_used, key=lambda each: last_used[each]):
@@ -253,14 +263,19 @@ class Components:
         """The component is loaded: from now on it is known."""
         self.forget(loading.tenants)
         here = loading.loaded
-        members = frozenset(each.id for each in here)
         for each in here:
             self.known[each.id] = each
-            self._members[each.id] = members
             self._used[each.id] = self._batches
+        if len(here) > 1:
+            members = frozenset([each.id for each in here])
+            self._members.update(dict.fromkeys(members, members))
         self._weights.update(loading.weights)
         self._weight += loading.weight
-        if loading.graph is not None:
+        if loading.pattern is not None:
+            self.graph.copy(loading.pattern, here[0])
+        elif loading.graph is not None and len(here) == 1:
+            self.graph.merge_alone(loading.graph, here[0])
+        elif loading.graph is not None:
             self.graph.merge(loading.graph)
 
     def _charge(

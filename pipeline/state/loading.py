@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
 
-from pipeline.state.weights import weight
+from pipeline.state.weights import weight, weight_of_copy
 from servioticy.domain.borders import with_inputs
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject
+from servioticy.domain.patterns import Pattern
 from servioticy.domain.pauses import Paused
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
-ASKED_AT_ONCE = 32
-"""Service Objects that the store is asked for at most: a document may have a megabyte."""
+ASKED_AT_ONCE = 1000
+ASKED_BYTES = 1024 * 1024
+"""Service Objects that the store is asked for at once, and bytes of their documents; or one."""
+
+UNKNOWN_BYTES = 32 * 1024
+"""Taken for the bytes of a document of which they are not known."""
+
+ASKED_FIRST = 32
+"""Of a large component, until it is known how long it takes."""
 
 MAX_SMALL = 20
 """Members of a component that is loaded together with others."""
@@ -23,7 +30,8 @@ class Loading:
     """The Service Objects of a component as far as they are loaded, and their graph."""
 
     def __init__(self, members: Iterable[ComponentMember]) -> None:
-        self.tenants = {each.id: each.tenant for each in members}
+        self._left = {each.id: each for each in members}
+        self.tenants = {each.id: each.tenant for each in self._left.values()}
         """Whose each member of the component is, by its id."""
         self.loaded: list[ServiceObject] = []
         self.weights: dict[str, int] = {}
@@ -32,9 +40,10 @@ class Loading:
         """And all of them."""
         self.graph: Graph | None = None
         """Of the whole component, once it is made."""
+        self.pattern: Pattern | None = None
+        """Or what it is made by, where an equal one is known."""
         self._making: Paused[Graph] | None = None
-        self._left = dict.fromkeys(self.tenants)
-        self._asked_at_once = ASKED_AT_ONCE
+        self._asked_at_once = ASKED_FIRST
 
     @property
     def is_complete(self) -> bool:
@@ -47,9 +56,9 @@ class Loading:
         return len(self.tenants) <= MAX_SMALL
 
     @property
-    def left(self) -> Iterable[str]:
+    def left(self) -> Iterable[ComponentMember]:
         """The members whose documents are not loaded yet."""
-        return self._left
+        return self._left.values()
 
     def add(self, service_object: ServiceObject) -> None:
         """Note one of them that is loaded."""
@@ -70,7 +79,7 @@ class Loading:
         until = clock() + seconds
         before = len(self.loaded)
         while self._left and (len(self.loaded) == before or clock() < until):
-            asked = list(islice(self._left, self._asked_at_once))
+            asked = next(portions(self.left))[: self._asked_at_once]
             had = len(self.loaded)
             for each in store.service_objects(asked):
                 self.add(each)
@@ -88,6 +97,12 @@ class Loading:
 
         `among` is the graph that it is to be merged with.
         """
+        if len(self.loaded) == 1 and self._making is None:
+            self.pattern = among.pattern_of(self.loaded[0])
+            if self.pattern is not None:
+                self.weight = weight_of_copy(self.loaded[0])
+                self.weights = {self.loaded[0].id: self.weight}
+                return True
         until = clock() + seconds
         if self._making is None:
             self._making = among.component([with_inputs(each) for each in self.loaded])
@@ -100,3 +115,18 @@ class Loading:
                 if clock() >= until:
                     return False
         return True
+
+
+def portions(members: Iterable[ComponentMember]) -> Iterator[list[str]]:
+    """Yield the ids of as many as the store is asked for at once."""
+    some: list[str] = []
+    left = ASKED_BYTES
+    for each in members:
+        size = each.size or UNKNOWN_BYTES
+        if some and (size > left or len(some) >= ASKED_AT_ONCE):
+            yield some
+            some, left = [], ASKED_BYTES
+        some.append(each.id)
+        left -= size
+    if some:
+        yield some

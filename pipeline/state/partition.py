@@ -74,13 +74,20 @@ class Partition:
         """
         return self._components.get(service_object, at_once=at_once)
 
-    def prepare(self, service_objects: Iterable[str]) -> None:
-        """Load the components of these together, where they are not known and there is time."""
-        self._components.prepare(service_objects)
+    def prepare(self, service_objects: Iterable[str]) -> Set[str]:
+        """Load the components of these together, where they are not known and there is time.
+
+        Returns those of small components for which there was none.
+        """
+        return self._components.prepare(service_objects)
 
     def known(self, service_object: str) -> ServiceObject | None:
         """The Service Object if it is loaded."""
         return self._known.get(service_object)
+
+    def tenant_here(self, service_object: str) -> int | None:
+        """Whose it is, if it is loaded, or begun to be; None where it is not known here."""
+        return self._components.tenant_of(service_object)
 
     def in_force(self, service_object: str) -> ServiceObject | None:
         """The Service Object as it is at the stored progress, alone; None where none is."""

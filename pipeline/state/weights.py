@@ -10,6 +10,16 @@ INPUT_BYTES = 250
 GRANT_BYTES = 300
 """About what they take in the definition, the graph and the programs."""
 
+COPY_BYTES = 700
+COPY_STREAM_BYTES = 950
+"""The same of one that is made by a pattern."""
+
+
+def weight_of_copy(service_object: ServiceObject) -> int:
+    """About how many bytes a Service Object takes that is made by a pattern."""
+    grants = GRANT_BYTES * len(service_object.grants)
+    return COPY_BYTES + COPY_STREAM_BYTES * len(service_object.definition.streams) + grants
+
 
 def weight(service_object: ServiceObject) -> int:
     """About how many bytes a Service Object takes, with the graph and programs of it."""

@@ -41,7 +41,7 @@ def cutting(
         if not number % PAUSE:
             yield
         level = classes[members[0]].level
-        region = yield from region_of(members, known, theirs, level, shared)
+        region = yield from region_of(members, known.get, theirs, level, shared)
         for entry, stream in enumerate(region.streams[len(members) :], len(members)):
             if stream is not None:
                 crosses[stream].append((region, entry))

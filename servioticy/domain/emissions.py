@@ -21,19 +21,37 @@ KEPT = 8192
 """Ends of places, about a hundred bytes each."""
 
 _EMPTY = b'0,"update":0}'
+_ID = len(b'{"service_object":"')
 
 
 class Head(NamedTuple):
     """What all emitted records of one version of a stream begin with, and their key."""
 
     key: bytes
+    whose: bytes
+    """The Service Object: all its streams share this."""
     begin: bytes
+    """What follows: all Service Objects that are alike share that."""
 
 
 def head(stream: StreamRef, tenant: int, version: int) -> Head:
     """Return the head of the records of this version of a stream."""
-    empty = EmittedRecord(*stream, tenant, version, 0, msgspec.Raw(b"0"))
-    return Head(_key(empty), write(empty).removesuffix(_EMPTY))
+    key = f"{stream.service_object}/{stream.stream}".encode()
+    return Head(key, _whose(stream.service_object), _begin(stream.stream, tenant, version))
+
+
+@lru_cache(KEPT)
+def _whose(service_object: str) -> bytes:
+    return _written(service_object, "", 0, 0).removesuffix(_written("", "", 0, 0)[_ID:])
+
+
+@lru_cache(KEPT)
+def _begin(stream: str, tenant: int, version: int) -> bytes:
+    return _written("", stream, tenant, version)[_ID:].removesuffix(_EMPTY)
+
+
+def _written(service_object: str, stream: str, tenant: int, version: int) -> bytes:
+    return write(EmittedRecord(service_object, stream, tenant, version, 0, msgspec.Raw(b"0")))
 
 
 def placed(
@@ -44,9 +62,16 @@ def placed(
     path: tuple[int, ...],
 ) -> Emission:
     """Return the record of an update that was made at this place of the serial order."""
-    key, begin = head
+    key, whose, begin = head
     end = _end(path)
-    return key, b'%b%d,"update":%b,"place":[%d%b' % (begin, timestamp, update, offset, end)
+    return key, b'%b%b%d,"update":%b,"place":[%d%b' % (
+        whose,
+        begin,
+        timestamp,
+        update,
+        offset,
+        end,
+    )
 
 
 def emission(record: EmittedRecord) -> Emission:

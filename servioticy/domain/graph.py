@@ -6,11 +6,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 from servioticy.domain.borders import kept, outside_inputs
 from servioticy.domain.cutting import cutting
 from servioticy.domain.known_streams import Entry, KnownStream, Region, Wake
 from servioticy.domain.model import Composite, InputRef, ServiceObject, Stream, StreamRef
+from servioticy.domain.patterns import Copy, Pattern, can_be_shared, is_alone
 from servioticy.domain.pauses import PAUSE, Paused, finished
 from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
 from servioticy.domain.regions import Shared, whole
@@ -39,6 +41,10 @@ class Graph:
         self._wakes: dict[StreamRef, list[Wake]] = {}
         self._refs: dict[str, set[StreamRef]] = {}
         self._parts: dict[StreamRef, _Part] = {}
+        self._copies: dict[str, Copy] = {}
+        """Components of one Service Object each that are like others, by its id."""
+        self._patterns: WeakValueDictionary[int, Pattern] = WeakValueDictionary()
+        """By the identity of the definition that those of the copies are like, which it holds."""
         self._shared = Shared()
         self._plans: _Remembered[StreamRef, Plan] = _Remembered(MAX_REMEMBERED)
         self._needs: _Remembered[tuple[str, int], Needs] = _Remembered(MAX_REMEMBERED)
@@ -53,6 +59,26 @@ class Graph:
         for part in dict.fromkeys(made._parts.values()):
             yield from part.cutting(self._shared)
         return made
+
+    def pattern_of(self, service_object: ServiceObject) -> Pattern | None:
+        """What a component of this Service Object alone is made by, if an equal one is known."""
+        definition = service_object.definition
+        found = self._patterns.get(id(definition.like or definition))
+        return found if is_alone(service_object) else None
+
+    def copy(self, pattern: Pattern, service_object: ServiceObject) -> None:
+        """Take in the component of a Service Object, made by its pattern."""
+        self._copies[service_object.id] = pattern.copy(service_object)
+
+    def merge_alone(self, other: Graph, service_object: ServiceObject) -> None:
+        """Take in the component of one Service Object, which is cut; others may be like it."""
+        if not is_alone(service_object) or not can_be_shared(other.regions()):
+            self.merge(other)
+            return
+        definition = service_object.definition.like or service_object.definition
+        streams = [other.stream(each.ref) for each in service_object.definition.streams]
+        pattern = self._patterns[id(definition)] = Pattern(definition, streams, other.wakes)
+        self.copy(pattern, service_object)
 
     def _take_in(self, service_objects: Iterable[ServiceObject]) -> Paused[None]:
         subscribers: dict[StreamRef, list[Wake]] = {}
@@ -104,6 +130,10 @@ class Graph:
         """
         inputs: list[InputRef] = []
         for service_object in service_objects:
+            copy = self._copies.pop(service_object, None)
+            if copy is not None:
+                self._wholes.drop([each.ref for each in copy.streams])
+                continue
             gone = self._refs.pop(service_object, ())
             for known in (self._streams, self._wakes, self._parts):
                 for ref in gone:
@@ -115,25 +145,40 @@ class Graph:
 
     def knows(self, ref: StreamRef) -> bool:
         """Whether the stream is known."""
-        return ref in self._streams
+        return self._found(ref) is not None
 
     def stream(self, ref: StreamRef) -> KnownStream:
         """The stream, which has to be known."""
-        return self._streams[ref]
+        found = self._found(ref)
+        if found is None:
+            raise KeyError(ref)
+        return found
+
+    def _found(self, ref: StreamRef) -> KnownStream | None:
+        copy = self._copy(ref)
+        return self._streams.get(ref) if copy is None else copy.stream(ref.stream)
+
+    def _copy(self, ref: StreamRef) -> Copy | None:
+        """The component that the stream is of, if it is like others."""
+        return None if isinstance(ref, InputRef) else self._copies.get(ref.service_object)
 
     def wakes(self, origin: StreamRef) -> Sequence[Wake]:
         """The composites that an update of this stream wakes, in order; never itself."""
-        return self._wakes.get(origin, ())
+        copy = self._copy(origin)
+        return self._wakes.get(origin, ()) if copy is None else copy.wakes(origin.stream)
 
     def composite(self, ref: StreamRef) -> Composite:
         """How a composite stream is computed."""
-        composite = self._streams[ref].composite
+        composite = self.stream(ref).composite
         if composite is None:
             raise KeyError(ref)
         return composite
 
     def plan(self, origin: KnownStream) -> Plan:
         """What an update of this stream enters, and what has to be known to compute its tree."""
+        copy = self._copy(origin.ref)
+        if copy is not None:
+            return copy.plan(origin.ref.stream, self.needs)
         plan = self._plans.get(origin.ref)
         if plan is None:
             self._cut(origin)
@@ -174,7 +219,7 @@ class Graph:
         found = self._wholes.get(origins[0].ref) if len(origins) == 1 else None
         if found is None:
             found, size = yield from self._whole(origins)
-            is_known_still = self._streams.get(origins[0].ref) is origins[0]
+            is_known_still = self._found(origins[0].ref) is origins[0]
             if len(origins) == 1 and is_known_still:
                 self._wholes.put(origins[0].ref, found, size)
         return found
@@ -182,12 +227,10 @@ class Graph:
     def _whole(self, origins: Sequence[KnownStream]) -> Paused[tuple[Whole, int]]:
         for each in origins:
             self._cut(each)
-        members = [
-            self._streams[each] for each in sorted(self.reachable([e.ref for e in origins]))
-        ]
+        members = [self.stream(each) for each in sorted(self.reachable([e.ref for e in origins]))]
         if not members:
             return tuple(() for _ in origins), 1
-        region = yield from whole(members, self._streams, self.wakes)
+        region = yield from whole(members, self._found, self.wakes)
         numbers = {each: n for n, each in enumerate(region.streams) if each is not None}
         entries = [((region, numbers[each]),) if each in numbers else () for each in origins]
         return tuple(entries), len(region.streams)
@@ -212,7 +255,8 @@ class Graph:
 
     def _cut(self, stream: KnownStream) -> None:
         """Cut the stream's component into regions, unless it is."""
-        finished(self._parts[stream.ref].cutting(self._shared))
+        if self._copy(stream.ref) is None:
+            finished(self._parts[stream.ref].cutting(self._shared))
 
 
 class _Part:

@@ -41,8 +41,6 @@ class KnownStream:
     keeper: tuple[int, str] | None = None
     """Of an input from outside: its Service Object, by tenant and id, where that reads its last
     update while something else has triggered it."""
-    key: str = ""
-    """Its name in documents and messages."""
     head: Head = field(init=False)
     """What all that is emitted of it begins with."""
     settles: bool = False
@@ -54,8 +52,12 @@ class KnownStream:
     entries: tuple[Entry, ...] = field(default=())
     """All regions that an update of it which comes from outside enters."""
 
+    @property
+    def key(self) -> str:
+        """Its name in documents and messages."""
+        return str(self.ref)
+
     def __post_init__(self) -> None:
-        self.key = str(self.ref)
         self.head = head(self.ref, self.tenant, self.version)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from servioticy.domain.options import DEFAULTS, Options
+
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 Timestamp: TypeAlias = int
 """A Sensor Update's `lastUpdate`: an integer in the device's own unit, never rescaled."""
@@ -163,6 +166,8 @@ class Definition:
     streams: tuple[Stream, ...]
     groups: tuple[Group, ...]
     public: bool
+    like: Definition | None = field(default=None, compare=False, repr=False)
+    """Another Service Object's, of which this is a copy: they differ in nothing but ids."""
 
     def stream(self, name: str) -> Stream | None:
         """The stream of that name, or None."""
@@ -203,9 +208,9 @@ class ServiceObject:
     """Under which number the updates of each stream are stored."""
     grants: tuple[Grant, ...] = ()
     """What others are granted, beside what is public."""
-    inputs: Mapping[StreamRef, InputFromOutside] = field(default_factory=dict)
+    inputs: Mapping[StreamRef, InputFromOutside] = field(default_factory=lambda: NOTHING)
     """What its groups name of other tenants, as far as it is known at this place in the log."""
-    read_in: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    read_in: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: NOTHING)
     """Of each of its streams that others read, the partitions in which they do."""
 
     @property

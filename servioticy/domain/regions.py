@@ -23,6 +23,7 @@ from servioticy.domain.scripts import Programs, program_name
 from servioticy.domain.wirings import made_wiring
 
 Wakes = Callable[[StreamRef], Sequence[Wake]]
+Known = Callable[[StreamRef], KnownStream | None]
 
 Woken = Mapping[StreamRef, Sequence[tuple[int, Wake]]]
 """Whom streams wake in a region, with the numbers among all whom they wake."""
@@ -40,9 +41,7 @@ class Shared:
         return self._wirings.setdefault(found.id, found)
 
 
-def whole(
-    members: Sequence[KnownStream], known: Mapping[StreamRef, KnownStream], wakes: Wakes
-) -> Paused[Region]:
+def whole(members: Sequence[KnownStream], known: Known, wakes: Wakes) -> Paused[Region]:
     """These composites as one region."""
     (woken,) = yield from find_woken([members], wakes)
     return (yield from region_of(members, known, woken, 0, Shared()))
@@ -75,7 +74,7 @@ def find_woken(connected: Sequence[Sequence[KnownStream]], wakes: Wakes) -> Paus
 
 def region_of(
     members: Sequence[KnownStream],
-    known: Mapping[StreamRef, KnownStream],
+    known: Known,
     woken: Woken,
     level: int,
     shared: Shared,
@@ -104,7 +103,7 @@ def region_of(
         name = str(ref) if ref in named else ""
         stream = members[number] if number < len(members) else None
         nodes.append(_node(stream, following, name, numbers, shared.programs))
-        streams.append(stream or known.get(ref))
+        streams.append(stream or known(ref))
     found = shared.wiring((yield from made_wiring(tuple(nodes))))
     evaluators: set[str] = set()
     names: list[str] = []

@@ -343,6 +343,8 @@ class ComponentMember(NamedTuple):
     version: int | None
     """in force; None while none is"""
     deleted: bool = False
+    size: int = 0
+    """bytes of the document in force; none where that is not known"""
 
 
 class Progress(NamedTuple):

@@ -58,7 +58,8 @@ READ_AT_ONCE = 65_536
 """Characters of documents that are read before the first of them is given out."""
 
 PARSED = 128 * 1024 * 1024
-"""Bytes of definitions kept parsed: a change loads its whole component anew."""
+"""Bytes of definitions kept parsed: a change loads its whole component anew. Of those that are
+alike one."""
 
 
 class PostgresPartitionStore:
@@ -67,7 +68,7 @@ class PostgresPartitionStore:
     def __init__(self, database: Database, argument_names: ArgumentNames) -> None:
         self._database = database
         self._sql = queries("partition")
-        self._documents = Documents(parsing(argument_names), PARSED)
+        self._documents = Documents(parsing(argument_names), PARSED, keeps_copies=False)
         self._last_crossings: dict[int, int] = {}
         """By partition the last offset of crossings, where there may be any that are not late"""
 

@@ -259,7 +259,8 @@ def test_who_is_deleted_goes_with_what_it_reads(old: Old, upgrade: Upgrade) -> N
     old.rows("UPDATE service_objects SET deleted_at = 5 WHERE id IN ('r', 'gone')")
     old.rows("UPDATE service_objects SET active_change = 9223372036854775807 WHERE id = 'gone'")
     store = upgrade()
-    assert store.component("r") == [ComponentMember("r", BOB, 0, 1)]
+    (found,) = store.component("r")
+    assert found._replace(size=0) == ComponentMember("r", BOB, 0, 1)
 
     store.store(Batch(0, 0, 1, 0, effect=Delete("r")))
     while store.purge(0, 100, 10**6) is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from hashlib import sha256
 from sys import getsizeof
 from typing import Any, NamedTuple
 
@@ -31,7 +32,10 @@ Parse = Callable[[dict[str, Any], str, Meter], Definition]
 """Understands a document as the Service Object of that id, and counts."""
 
 ALIKE = 8
-"""One part in so many of the room is for documents by their text."""
+"""One part in so many of the room is for documents by their content."""
+
+UNDERSTOOD = ("streams", "groups", "aliases", "version", "actions", "public")
+"""What of a document its definition depends on."""
 
 MAX_LOGGED = 10_000
 """Versions whose problem has been logged and is not logged again, the latest ones."""
@@ -64,11 +68,16 @@ class Understood(NamedTuple):
 class Documents:
     """Stored documents, each parsed once while there is room for it."""
 
-    def __init__(self, parse: Parse, room: int) -> None:
-        """`room`: about how many bytes of memory the parsed ones may take."""
+    def __init__(self, parse: Parse, room: int, *, keeps_copies: bool = True) -> None:
+        """`room`: about how many bytes of memory the parsed ones may take.
+
+        Without `keeps_copies` one of those that are alike is kept, and the others are copied from
+        it whenever they are at hand.
+        """
         self._parse = parse
+        self._keeps_copies = keeps_copies
         self._kept: Cache[tuple[str, int], Understood] = Cache(room)
-        self._by_text: Cache[bytes | str, Understood] = Cache(room // ALIKE)
+        self._by_content: Cache[bytes, Understood] = Cache(room // ALIKE)
         """Those without groups, which mean the same whoever they are of."""
         self._logged: Cache[tuple[str, int], bool] = Cache(MAX_LOGGED)
 
@@ -90,15 +99,16 @@ class Documents:
         key = (service_object, version)
         found = self._kept.get(key)
         if found is None:
-            alike = self._by_text.get(document)
+            content = _digest(document)
+            alike = self._by_content.get(content)
             if alike is not None:
                 found = of_another(alike, service_object)
             else:
                 found = self._understand(key, document, parse or self._parse)
-            size = memory(found.definition)
-            self._kept.put(key, found, size)
+            if alike is None or self._keeps_copies:
+                self._kept.put(key, found, memory(found.definition))
             if alike is None and found.problem is None and not found.definition.groups:
-                self._by_text.put(document, found, size + len(document))
+                self._by_content.put(content, found, memory(found.definition))
         return found
 
     def _understand(self, key: tuple[str, int], document: bytes | str, parse: Parse) -> Understood:
@@ -124,6 +134,18 @@ class Documents:
         log.error("definition_not_understood", extra=facts)
 
 
+def digest_of(document: dict[str, Any]) -> bytes:
+    """Return what documents have in common that differ in nothing that is understood of them."""
+    return sha256(orjson.dumps([document.get(each) for each in UNDERSTOOD])).digest()
+
+
+def _digest(text: bytes | str) -> bytes:
+    try:
+        return digest_of(orjson.loads(text))
+    except Exception:  # noqa: BLE001  whoever understands it says why it cannot be
+        return sha256(text.encode() if isinstance(text, str) else text).digest()
+
+
 def of_another(known: Understood, service_object: str) -> Understood:
     """Return the same document, which has no groups, as another Service Object's."""
     definition = as_another(known.definition, service_object)
@@ -140,18 +162,14 @@ def as_another(known: Definition, service_object: str) -> Definition:
         if composite is not None:
             inputs = tuple([Input(each.name, refs(each.members)) for each in composite.inputs])
             composite = replace(composite, inputs=inputs)
-        return Stream(StreamRef(service_object, stream.ref.stream), stream.channels, composite)
+        return Stream(own[stream.ref], stream.channels, composite)
 
     def refs(members: Iterable[StreamRef]) -> tuple[StreamRef, ...]:
-        return tuple(
-            [
-                StreamRef(service_object, each.stream) if each.service_object == known.id else each
-                for each in members
-            ]
-        )
+        return tuple([own.get(each, each) for each in members])
 
+    own = {each.ref: StreamRef(service_object, each.ref.stream) for each in known.streams}
     streams = tuple([renamed(each) for each in known.streams])
-    return Definition(service_object, streams, known.groups, known.public)
+    return Definition(service_object, streams, known.groups, known.public, known.like or known)
 
 
 def declared(document: Any, service_object: str) -> Definition:

@@ -57,17 +57,19 @@ SELECT from_partition, next_offset
 -- component --
 -- The Service Objects computed together with this one, with the versions in force at the
 -- owner's stored progress. No row: it does not exist.
-SELECT id, tenant_id, owner_partition, active_version,
-       deleted_at IS NOT NULL AND active_version IS NULL AS deleted
+SELECT id, service_objects.tenant_id, owner_partition, active_version,
+       deleted_at IS NOT NULL AND active_version IS NULL AS deleted, coalesce(bytes, 0)
   FROM service_objects
+  LEFT JOIN definitions ON service_object = id AND definitions.version = active_version
  WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
  ORDER BY sequence;
 
 -- components --
 -- The same for many at once: whole components, each member with the component that it is of.
-SELECT component, id, tenant_id, owner_partition, active_version,
-       deleted_at IS NOT NULL AND active_version IS NULL AS deleted
+SELECT component, id, service_objects.tenant_id, owner_partition, active_version,
+       deleted_at IS NOT NULL AND active_version IS NULL AS deleted, coalesce(bytes, 0)
   FROM service_objects
+  LEFT JOIN definitions ON service_object = id AND definitions.version = active_version
  WHERE component IN (SELECT component FROM service_objects WHERE id = ANY(%(ids)s))
  ORDER BY component, sequence;
 

@@ -55,7 +55,7 @@ class MemoryPartitionStore:
     def __init__(self, state: State, argument_names: ArgumentNames) -> None:
         self._state = state
         self._claim = next(_CLAIMS)
-        self._documents = Documents(parsing(argument_names), PARSED)
+        self._documents = Documents(parsing(argument_names), PARSED, keeps_copies=False)
 
     def begin(self, partition: int) -> Progress:
         """Claim a partition; its progress, made at zero if new.
@@ -109,6 +109,7 @@ class MemoryPartitionStore:
                     each.owner_partition,
                     each.active_version,
                     each.deleted_at is not None and each.active_version is None,
+                    len(self._state.definitions.get((each.id, each.active_version or 0), b"")),
                 )
                 for each in self._state.service_objects.values()
                 if asked is not None and each.component == asked.component

@@ -231,6 +231,68 @@ def test_updates_wait_for_their_component(in_sandbox: Evaluators, contested: boo
     assert platform.state.put_off
 
 
+def defined(*ids: tuple[str, str]) -> tuple[MemoryPlatform, int]:
+    """Service Objects of tenants, each by itself; and where their updates begin, one of each."""
+    platform = MemoryPlatform()
+    tenants: dict[str, int] = {}
+    for name, id_ in ids:
+        if name not in tenants:
+            tenants[name] = platform.tenants.tenant_of(platform.tenants.create_tenant(name)) or 0
+        define(Object(id_, ("d0",), ()), {}, tenants[name], platform)
+    first = len(platform.state.log[0])
+    append(platform, [((id_, "d0"), 1, 1) for _name, id_ in ids])
+    return platform, first
+
+
+@pytest.mark.parametrize("contested", [False, True])
+def test_a_fleet_waits_for_its_components_and_is_not_put_off_for_that(
+    in_sandbox: Evaluators, contested: bool
+) -> None:
+    """Of a fleet that begins to send a device after the other is known, while all wait for that;
+    but not while others wait."""
+    platform, first = defined(*[("a", f"so{number}") for number in range(5)])
+    shares = Whims([])
+    shares.contested = contested
+    with slowly():
+        runs = Runs(platform, in_sandbox, shares, {})
+        runs.take(0, first)
+        runs.take(first, first + 5)
+
+    assert bool(platform.state.put_off) == contested
+    assert contested or sorted(runs.taken) == list(range(first, first + 5))
+
+
+def test_who_has_sent_something_behind_a_fleet_does_not_wait_until_all_of_it_is_loaded(
+    in_sandbox: Evaluators,
+) -> None:
+    """Though nobody has met it yet."""
+    platform, first = defined(("a", "so0"), ("a", "so1"), ("a", "so2"), ("b", "other"))
+    shares = Whims([])
+    shares.contested = False
+    with slowly():
+        runs = Runs(platform, in_sandbox, shares, {})
+        runs.take(0, first)
+        runs.take(first, first + 4)
+
+    assert platform.state.put_off
+
+
+def test_what_takes_long_to_load_is_put_off_though_nobody_else_is_active(
+    in_sandbox: Evaluators, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody may be in a moment."""
+    monkeypatch.setattr(loading, "MAX_SMALL", 0)
+    platform, first = defined(("a", "so0"), ("a", "so1"))
+    shares = Whims([])
+    shares.contested = False
+    with slowly():
+        runs = Runs(platform, in_sandbox, shares, {})
+        runs.take(0, first)
+        runs.take(first, first + 2)
+
+    assert platform.state.put_off
+
+
 @LAW
 @given(data=st.data())
 def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_later(
@@ -256,8 +318,10 @@ def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_
     first = len(platform.state.log[0])
     append(platform, history)
 
+    shares = Whims([])
+    shares.contested = data.draw(st.booleans())
     with slowly():
-        runs = Runs(platform, in_sandbox, Whims([]), deaths)
+        runs = Runs(platform, in_sandbox, shares, deaths)
         edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 21 for c in cuts)})
         for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):
             runs.take(begin, end)
