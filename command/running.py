@@ -6,16 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from command import found as where
-from command.platform import postgres_program
-from command.platform import stores as programs_of_stores
-from servioticy.embedded.folder import DataFolder
-from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
 from servioticy.storage.roles import Role
 from servioticy.storage.tenants import PostgresTenants
-from servioticy.supervisor.supervisor import Supervisor
 
 
 @contextmanager
@@ -45,9 +40,13 @@ def stores(settings: Settings) -> Iterator[Settings]:
     if found.store.dsn and found.log.bootstrap_servers:
         yield found
         return
+    from command import platform  # of no use where the platform runs
+    from servioticy.embedded.folder import DataFolder
+    from servioticy.supervisor.supervisor import Supervisor
+
     folder = DataFolder(settings.data_path)
     try:
-        programs, found = programs_of_stores(found)
+        programs, found = platform.stores(found)
         supervisor = Supervisor(programs, folder)
         supervisor.start()
         try:
@@ -75,6 +74,11 @@ def _postgres(settings: Settings) -> Iterator[str]:
     if settings.store.dsn:
         yield settings.store.dsn
         return
+    from command.platform import postgres_program  # of no use where the platform runs
+    from servioticy.embedded.folder import DataFolder
+    from servioticy.embedded.postgres import EmbeddedPostgres
+    from servioticy.supervisor.supervisor import Supervisor
+
     folder = DataFolder(settings.data_path)
     try:
         postgres = EmbeddedPostgres(settings.data_path / "postgres")

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from servioticy.embedded import tcp_ports
+
 ID = "1423072260000" + "0" * 32
 HEAVY = {
     *("api", "ingest", "broker", "delivery", "pipeline", "sandbox", "benchmarks", "demonstration"),
@@ -95,3 +97,21 @@ def test_a_command_loads_only_what_it_uses(command: str, url: str, tmp_path: Pat
     # What answers here knows no WebSockets, of which `tail` is told.
     assert (done.returncode == 1) == ("is not delivery" in said) == command.startswith("tail")
     assert set(loaded.split()) & LOOKED_FOR == COMMANDS[command], said
+
+
+@pytest.mark.parametrize("command", ["tenant quota ana", "tenant create ana", "tenant delete ana"])
+def test_an_operator_who_asks_the_store_loads_the_store_alone(command: str) -> None:
+    """What starts a Postgres where none runs is of no use where there is one."""
+    dsn = f"postgresql://127.0.0.1:{tcp_ports.free()}/nothing"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SERVIOTICY_DSN": dsn}
+    done = subprocess.run(
+        [sys.executable, "-c", LISTS, *command.split()],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    said, _, loaded = done.stderr.rpartition("\nLOADED ")
+
+    assert done.returncode == 1, said
+    assert set(loaded.split()) & LOOKED_FOR == {"psycopg2"}
