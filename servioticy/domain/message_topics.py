@@ -23,11 +23,15 @@ _SECOND = frozenset({ACTIONS, ACTUATIONS, FROM, TO})
 def resembles(destination: str) -> bool:
     """Tell whether a destination of a tenant is, or could be read as, a topic of the platform.
 
-    Parts end at `/` in MQTT, and at `.` in STOMP and in some brokers; a part may be written as
-    in a URL. A wildcard stands for any part.
+    Parts end at `/` in MQTT, and at `.` in STOMP and in some brokers; a part, and what ends it,
+    may be written as in a URL. A wildcard stands for any part.
     """
     if not destination or destination[0] in "/.$":
         return True
+    return any(_is_read_so(each) for each in (destination, unquote(destination)))
+
+
+def _is_read_so(destination: str) -> bool:
     return any(_means_something(destination.split(mark)) for mark in "/.") or _means_something(
         destination.replace(".", "/").split("/")
     )

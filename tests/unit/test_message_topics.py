@@ -16,6 +16,9 @@ PLATFORMS = [
     "OTHER.actions",
     "OTHER/Actions",
     "OTHER/%61ctions",
+    "OTHER%2Factions",
+    "OTHER%2eactions",
+    "updates%2Fpump",
     "OTHER/actions/x",
     "OTHER/actuations/1",
     "TOKEN/to",
@@ -42,6 +45,7 @@ TENANTS = [
     "x/y/actions",
     "0a1b" * 16,
     "sensors/actionable",
+    "sensors%2Factionable",
 ]
 
 
