@@ -18,6 +18,7 @@ from typing import TypeVar
 from delivery.admission.fair_executor import FairExecutor
 from delivery.backlog import Backlog
 from delivery.fanout import FanOut, Subscriber
+from delivery.feeds.beginnings import Beginnings
 from delivery.feeds.feed import Feed
 from delivery.feeds.rereading import Rereading
 from delivery.repeating import for_ever
@@ -69,7 +70,7 @@ class Feeds:
         self.is_owner = False
         """Whether this process delivers; of several, one does."""
         self._store = store
-        self.pages = pages
+        self.beginnings = Beginnings(pages)
         self.fanout = fanout
         self._watchers = watchers
         self.backlog = backlog

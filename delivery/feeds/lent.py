@@ -7,7 +7,6 @@ back so far, or that would be very much to read, from the history.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 
@@ -140,21 +139,22 @@ def _now(feeds: Feeds, partition: int) -> Position:
 
 async def _cursor(feeds: Feeds, admission: Admission, last: EventId | None) -> StoredCursor:
     after = admission.after if last is None else last.timestamp
-    is_here = last is not None and last.is_of(feeds.fanout.log)
-    if is_here and last is not None and last.position == _now(feeds, admission.partition):
+    at = last.position if last is not None and last.is_of(feeds.fanout.log) else None
+    if at == _now(feeds, admission.partition):
         return StoredCursor(feeds.fanout.begun.next_offsets())
-    if is_here and last is not None and last.position is not None:
-        begins = await asyncio.to_thread(feeds.pages.begins_at, last.position.partition)
-        if _reaches(feeds, admission, last.position, begins):
-            number, offset = last.position
-            return StoredCursor(feeds.fanout.begun.next_offsets() | {number: offset + 1})
+    if at is not None and _is_near(feeds, admission, at):
+        begins = await feeds.beginnings.of(at.partition)
+        if begins <= at.offset + 1:
+            return StoredCursor(feeds.fanout.begun.next_offsets() | {at.partition: at.offset + 1})
     ends = feeds.fanout.begun.next_offsets()
     return StoredCursor(ends, {} if after is None else {admission.stream: after})
 
 
-def _reaches(feeds: Feeds, admission: Admission, at: Position, begins: int) -> bool:
-    """Return whether the topic has all that followed, in this partition and not too much."""
+def _is_near(feeds: Feeds, admission: Admission, at: Position) -> bool:
+    """Return whether what followed is in the stream's partition of the topic, and not too much.
+
+    A client may say any place: one that the topic does not have is not asked about. A stream
+    that has moved is in two partitions, and the history has it in one piece.
+    """
     end = feeds.fanout.begun.next_offsets().get(at.partition, 0)
-    is_there = max(begins, end - MAX_REREAD) <= at.offset + 1 <= end
-    # A stream that has moved is in two partitions: the history has it in one piece.
-    return is_there and at.partition == admission.partition
+    return at.partition == admission.partition and end - MAX_REREAD <= at.offset + 1 <= end

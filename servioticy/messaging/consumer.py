@@ -33,6 +33,7 @@ MAX_BATCH_BYTES = 8_388_608
 QUEUED_KIB = 16_384
 """What the client fetches ahead."""
 
+WAIT_MS = 500
 READ_SECONDS = 10.0
 LED_SECONDS = 0.02
 SKEW_MS = 60_000
@@ -42,14 +43,18 @@ PAUSE_SECONDS = 1.0
 """After an error, so that one that stays is not logged without end."""
 
 
-def new_consumer(connection: KafkaConnection) -> Consumer:
-    """Return a client that reads, and commits nothing."""
+def new_consumer(connection: KafkaConnection, wait_ms: int = WAIT_MS) -> Consumer:
+    """Return a client that reads, and commits nothing.
+
+    `wait_ms`: so long the broker waits for records where there are none; whatever else the client
+    asks of it waits behind that.
+    """
     return Consumer(
         {
             **connection.for_librdkafka(),
             "group.id": "servioticy-reader",  # required by the client; offsets are never committed
             "enable.auto.commit": False,
-            "fetch.wait.max.ms": 500,
+            "fetch.wait.max.ms": wait_ms,
             "queued.max.messages.kbytes": QUEUED_KIB,
             # Our place is gone only where the topic is: it is another one, or we were too slow.
             "auto.offset.reset": "earliest",

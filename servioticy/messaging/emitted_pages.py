@@ -19,6 +19,11 @@ from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import MAX_BATCH, MAX_BATCH_BYTES, READ_SECONDS, new_consumer
 from servioticy.ports.emitted import EmittedPage
 
+WAIT_MS = 10
+"""All that is read is there already. Where a client waits for more at the end of a partition, the
+broker answers its next question only after that: each took half a second."""
+NOWHERE = Position(-1, -1)
+
 log = logging.getLogger("servioticy.messaging")
 
 
@@ -27,9 +32,9 @@ class KafkaEmittedPages:
 
     def __init__(self, connection: KafkaConnection, topics: Topics) -> None:
         self._topic = topics.emitted
-        self._consumer = new_consumer(connection)
+        self._consumer = new_consumer(connection, WAIT_MS)
         self._lock = threading.Lock()
-        self._at = Position(-1, -1)
+        self._at = NOWHERE
         """What the consumer is about to read."""
 
     def read(self, partition: int, offset: int, end: int) -> EmittedPage:
@@ -42,8 +47,11 @@ class KafkaEmittedPages:
             try:
                 return self._page(partition, offset, end)
             except KafkaException as error:
-                self._at = Position(-1, -1)
+                self._at = NOWHERE
                 raise Unavailable(f"what was emitted cannot be read: {error}") from error
+            finally:
+                if self._at == NOWHERE:
+                    self._consumer.unassign()  # else it would go on to ask whether there is more
 
     def offsets_at(self, time_ms: int) -> dict[int, int]:
         """Return by partition the first offset whose record was emitted then or later."""
@@ -84,7 +92,7 @@ class KafkaEmittedPages:
                     extra={"partition": partition, "from": offset, "to": begins},
                 )
             self._consumer.assign([place])
-        self._at = Position(-1, -1)
+        self._at = NOWHERE
         records: list[ConsumedRecord] = []
         at, size = offset, 0
         while at < end and len(records) < MAX_BATCH and size < MAX_BATCH_BYTES:
@@ -101,5 +109,6 @@ class KafkaEmittedPages:
                 records.append(ConsumedRecord(read_emitted(value), position))
             except UnreadableRecord:  # the reader of what is live has told about it
                 continue
-        self._at = Position(partition, at)
+        if at < end:
+            self._at = Position(partition, at)
         return EmittedPage(records, at)

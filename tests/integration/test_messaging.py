@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import msgspec
@@ -260,6 +261,27 @@ def test_the_topic_is_read_from_any_place(real_kafka: EmbeddedKafka, topics: Top
     assert pages.read(0, 30, 30) == ([], 30)
     assert pages.offsets_at(0) == {0: 0}
     assert pages.offsets_at(2**50) == {0: 30}
+
+
+def test_a_question_of_who_reads_again_waits_for_nothing_that_may_come_later(
+    real_kafka: EmbeddedKafka, topics: Topics
+) -> None:
+    """A client that had come to the end waited there for more, and each next question, another's
+    too, was answered half a second later: a new subscription got its first update after two."""
+    connection = KafkaConnection(real_kafka.bootstrap_servers)
+    emitter = Emitter(connection, topics, 0)
+    emitter.emit(1, [emission(an_emitted_one(at)) for at in range(30)])
+    emitter.flush()
+    pages = KafkaEmittedPages(connection, topics)
+    pages.read(0, 0, 30)
+    began = time.monotonic()
+
+    for start in (25, 5, 20):
+        assert len(pages.read(0, start, 30).records) == 30 - start
+        assert pages.offsets_at(0) == {0: 0}
+        assert pages.begins_at(0) == 0
+
+    assert time.monotonic() - began < 2.0  # seven and a half, when each waited
 
 
 def test_what_the_broker_has_dropped_is_told(

@@ -50,6 +50,7 @@ BOUNDED = {
     "cursors.py:Cursor._next_offsets": "partitions",
     "fanout.py:FanOut._batches": "MAX_WAITING_BATCHES; as they are offered",
     "fanout.py:FanOut._begun": "records of MAX_WAITING_BATCHES; once offered to all",
+    "feeds/beginnings.py:Beginnings._asked": "partitions of the topic",
     "feeds/feeds.py:Feeds._known": "quota subscriptions; each look",
     "feeds/feeds.py:Feeds._lent": "quotas sockets and live-subscriptions; take_back",
     "feeds/feeds.py:Feeds._moved": "of feeds; each time they are stored",

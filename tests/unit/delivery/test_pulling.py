@@ -220,6 +220,7 @@ def test_events_go_on_in_the_history_where_the_topic_is_not_read(
 
 def test_who_begins_now_asks_the_topic_nothing_however_long_the_store_takes(running) -> None:
     """Others go on meanwhile: to read that again for each of a thousand who come is much."""
+    polled(running, "wait=0")  # the durable subscription has read what it had to
     newest, asked = running.hub.newest, list[str]()
 
     async def slow(admission: Any) -> Any:
@@ -241,6 +242,19 @@ def test_who_begins_now_asks_the_topic_nothing_however_long_the_store_takes(runn
 
         assert events.next()["lastUpdate"] == 3
     assert asked == []
+
+
+@pytest.mark.parametrize("place", ["999999.1", "1.0", "0.99999999999999999", "0.3"])
+def test_a_place_that_a_client_made_up_is_asked_of_nobody(running, place: str) -> None:
+    """Not of the broker, which knows no such place and is for others: the history answers."""
+    running.hub.fanout.log = NOW
+    running.history.updates = 12
+    emit(running, 1, 2, 3)
+    Events(running, STREAM).close()
+    with mock.patch.object(running.topic, "begins_at", side_effect=AssertionError):
+        events = Events(running, STREAM, f"{place}.11.{NOW}")
+
+        assert events.next()["lastUpdate"] == 12
 
 
 BEFORE, NOW = "0a0a0a0a", "0b0b0b0b"
