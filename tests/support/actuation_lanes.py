@@ -26,6 +26,8 @@ class Client:
 
     def __init__(self, acknowledges: bool = True) -> None:
         self.got: list[str] = []
+        self.took: set[str] = set()
+        """What it has acknowledged, or was written to it where it acknowledges nothing."""
         self.room = True
         self.unacknowledged: dict[str, list[Taken]] = {}
         self._acknowledges = acknowledges
@@ -41,9 +43,11 @@ class Client:
         if self._acknowledges:
             self.unacknowledged.setdefault(actuation.id, []).append(taken)
         else:
+            self.took.add(actuation.id)
             taken(True)
 
     def acknowledge(self, id_: str) -> None:
+        self.took.add(id_)
         for taken in self.unacknowledged.pop(id_, ()):
             taken(True)
 

@@ -1,4 +1,4 @@
-"""Lanes of actuations, whatever happens: nothing is lost or out of order."""
+"""Lanes of actuations, whatever happens and whoever speaks: nothing is lost or out of order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ __all__ = ["quickly"]
 
 
 OFTEN = ["submit", "join", "subscribe", "leave", "acknowledge"]
-SELDOM = ["report", "pass", "kill", "away", "full"]
+SELDOM = ["report", "remark", "remark", "pass", "kill", "away", "full"]
+SAID = ["done", "failed", "x"]
 
 
 def operations(chance: random.Random) -> list[tuple[Any, ...]]:
@@ -35,7 +36,8 @@ def an_operation(chance: random.Random) -> tuple[Any, ...]:
         "subscribe": (key, mostly),
         "leave": (number,),
         "acknowledge": (number, chance.randrange(20)),
-        "report": (number, chance.choice(["done", "failed", "x"])),
+        "report": (number, chance.choice(SAID)),
+        "remark": (number, chance.choice(SAID)),
         "pass": (chance.randint(1, 4),),
         "away": (not mostly,),
         "full": (number, mostly),
@@ -44,6 +46,7 @@ def an_operation(chance: random.Random) -> tuple[Any, ...]:
 
 
 RANK = [State.QUEUED, State.SENT, State.DELIVERED]
+HAS_IT = {State.DELIVERED, State.DONE, State.FAILED}
 
 
 class Law:
@@ -53,6 +56,8 @@ class Law:
         self.world = world
         self.ended: dict[str, State] = {}
         self.everybody: list[Client] = []
+        self.spoken_of: set[str] = set()
+        """Of which the device itself has said something."""
 
     async def do(self, name: str, *more: Any) -> None:
         clients, made = list(self.world.clients), sorted(self.world.store.kept)
@@ -68,8 +73,10 @@ class Law:
             await self.world.kill()
         elif name == "away":
             self.world.store.is_away = more[0]
-        elif name == "report" and made:
-            self.world.store.report(made[more[0] % len(made)], more[1], self.world.now_ms)
+        elif name in ("report", "remark") and made:
+            id_, by_device = made[more[0] % len(made)], name == "report"
+            self.world.store.report(id_, more[1], self.world.now_ms, by_device=by_device)
+            self.spoken_of |= {id_} if by_device else set()
         elif name == "leave" and clients:
             self.world.leave(clients[more[0] % len(clients)])
         elif name == "full" and clients:
@@ -87,6 +94,9 @@ class Law:
             assert self.ended.get(id_, state) is state, "what has ended stays as it is"
             if state not in RANK:
                 self.ended[id_] = state
+            if state in HAS_IT:
+                has_it = any(id_ in each.took for each in self.everybody)
+                assert has_it or id_ in self.spoken_of, "what others say is not the device's word"
         for client in self.everybody:
             firsts = list(dict.fromkeys(client.got))
             assert firsts == sorted(firsts), "in order, but for what comes again"
