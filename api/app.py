@@ -23,6 +23,9 @@ from api.http.reading import is_counted
 from api.resources import blueprints
 from api.search.searching import Searches, SearchesHere
 from api.services import Check, Services
+from api.trials.playing import NoSandbox, TrialsHere
+from api.trials.stored import Stored
+from api.trials.trial import Trials
 from ingest.accepting import Accepting
 from ingest.ingest import Ingest
 from ingest.parsing.batch_reader import BatchReader
@@ -57,10 +60,11 @@ def create_app(
     argument_names: ArgumentNames = read_argument_names,
     check: Check = no_problems,
     searches: Searches | None = None,
+    trials: Trials | None = None,
 ) -> Flask:
     """Wire the application. The clock gives seconds since 1970.
 
-    Without another place for them `searches` are computed here.
+    Without another place for them `searches` are computed here, and `trials` where no code is run.
     """
     caller = authentication.caller
     limits = Quotas(ports.statements("used_quotas"), quotas(settings))
@@ -69,6 +73,8 @@ def create_app(
     )
     waiting = UpdatesWaiting(ports.history, limits)
     accepting = Accepting(settings.requests, waiting, limits, clock)
+    reading = (ports.statements("last_updates"), ports.statements("trials"))
+    stored = Stored(ports.history, *reading)
     services = Services(
         ports=ports,
         settings=settings,
@@ -78,6 +84,7 @@ def create_app(
         definitions=definitions,
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         searches=searches or SearchesHere(ports.history, ports.statements("search")),
+        trials=trials or TrialsHere(stored, NoSandbox()),
         ingest=Ingest(ports.addresses, ports.log, definitions, limits, accepting),
         batches=BatchReader(caller),
         quotas=limits,

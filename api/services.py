@@ -9,6 +9,7 @@ from api.http.idempotency import Idempotency
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
 from api.search.searching import Searches
+from api.trials.trial import Trials
 from ingest.ingest import Ingest
 from ingest.parsing.batch_reader import BatchReader
 from ingest.parsing.definitions import Definitions
@@ -35,6 +36,7 @@ class Services:
     definitions: Definitions
     reads: ReadAfterWrite
     searches: Searches
+    trials: Trials
     ingest: Ingest
     batches: BatchReader
     quotas: Quotas

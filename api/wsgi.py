@@ -11,6 +11,7 @@ from api.edge.calls import KnownQuotas, Together
 from api.http.metrics import note_route
 from api.http.read_after_write import Progress
 from api.search.apart import SearchesApart, searching_process
+from api.trials.apart import TrialsApart, trying_process
 from api.updates_lane import UpdatesLane
 from servioticy import bootstrap
 from servioticy.settings import Settings
@@ -21,7 +22,9 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     pool = bootstrap.sandbox_pool(settings)
     ports = bootstrap.ports(settings)
     searches = SearchesApart(searching_process(settings))
-    app = create_app(ports, settings, check=Snippets(pool).problems, searches=searches)
+    trials = TrialsApart(trying_process(settings))
+    check = Snippets(pool).problems
+    app = create_app(ports, settings, check=check, searches=searches, trials=trials)
     app.before_request(note_route)
     services = app.extensions[SERVICES]
     worker(services).start()

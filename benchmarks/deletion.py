@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks import backlog, ground
 from pipeline.engine import Engine
-from pipeline.evaluators.javascript import JavaScript
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.bootstrap import connect, emitter, sandbox_pool
 from servioticy.changes import Changes
+from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.records import LogRecord, write
 from servioticy.settings import Settings

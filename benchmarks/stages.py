@@ -29,7 +29,6 @@ from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, around
 from pipeline.batching.schedule import QUIET_SECONDS
 from pipeline.engine import Engine
-from pipeline.evaluators.javascript import JavaScript
 from pipeline.spark import bundles, worker
 from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox
@@ -40,6 +39,7 @@ from pipeline.work import Row, Work
 from sandbox import SandboxPool, argument_names
 from servioticy.bootstrap import connect, emitter, sandbox_pool
 from servioticy.changes import Changes
+from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.records import LogRecord, write
 from servioticy.ports.change_store import ChangeStore
 from servioticy.ports.output import Output

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from pipeline.evaluators.evaluator import Evaluators
 from pipeline.growth import Asked, Entered, Entering, RegionOutput, Verdict
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
@@ -18,6 +17,7 @@ from pipeline.state.base import Base
 from pipeline.state.batch import BatchState
 from pipeline.state.decided import Decided
 from pipeline.work import LoggedUpdate, Work
+from servioticy.domain.evaluators.evaluator import Evaluators
 from servioticy.domain.graph import Graph
 from servioticy.ports.output import Output
 

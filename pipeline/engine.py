@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from pipeline.aspects import STAGES, Stages
 from pipeline.errors import ProgressLost
-from pipeline.evaluators.evaluator import Evaluators
 from pipeline.limits import BACKLOG, NO_LIMITS, Limits
+from servioticy.domain.evaluators.evaluator import Evaluators
 from servioticy.errors import Fenced, Unavailable
 
 

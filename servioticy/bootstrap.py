@@ -53,7 +53,7 @@ from servioticy.storage.tenants import PostgresTenants
 STATEMENT_SECONDS = 30.0
 """Of a request: a thread that waits longer for Postgres is needed for others."""
 SEARCH_SECONDS = 10.0
-"""Of a statement of a search: of a page, or of a block."""
+"""Of a statement of a search: of a page, or of a block; or of a trial."""
 
 
 class KafkaLog:
@@ -171,6 +171,13 @@ def searched(settings: Settings) -> tuple[History, Statements]:
     """Return what a process that only searches asks of Postgres; it connects when it asks."""
     database = connect(settings, Role.API, statement_seconds=SEARCH_SECONDS)
     return PostgresHistory(database), PostgresStatements(database, "search")
+
+
+def tried(settings: Settings) -> tuple[History, Statements, Statements]:
+    """Return what a process that tries changes asks of Postgres; it connects when it asks."""
+    database = connect(settings, Role.API, statement_seconds=SEARCH_SECONDS)
+    readable, trials = (PostgresStatements(database, each) for each in ("last_updates", "trials"))
+    return PostgresHistory(database), readable, trials
 
 
 def ports_on(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from servioticy.domain.console import API, is_below
 
-ASKING = ("/lastUpdates", "/search")
+ASKING = ("/lastUpdates", "/search", "/try")
 """Reads that have a body."""
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 LONG_ONES = frozenset({"search", "aggregates", "export"})
 """Reads of a stream that may look at all of it."""
+TRY = "try"
+"""What is asked of a Service Object by whoever tries a change: it stores nothing."""
 READING = ("reads", "long")
 """Kinds of requests that read."""
 SENDING = ("updates", "batches")
@@ -28,6 +30,8 @@ def kind(method: str, path: str) -> str:
             return "changes"
     names = path.strip("/").split("/")
     asks = method == "POST" and (names == ["lastUpdates"] or names[3:] == ["search"])
+    if method == "POST" and names[1:] == [TRY]:
+        return "long"
     if method in READS or asks:
         is_long = len(names) == 4 and names[1] == "streams" and names[3] in LONG_ONES
         return "long" if is_long else "reads"

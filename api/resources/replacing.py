@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
 from flask import Blueprint, Response, request
 
 from api.documents import readers
-from api.documents.actions import check_targets
+from api.documents.changing import new_document
 from api.documents.listing import with_listed
-from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
     CUSTOM,
     OURS,
     current,
     custom_fields,
     etag,
-    group_sources,
-    members,
-    parse_and_check,
     to_stored,
 )
 from api.documents.warnings import warnings
@@ -41,6 +37,7 @@ from servioticy.domain.model import Definition, ServiceObjectKey
 from servioticy.domain.quotas import DOCUMENT_BYTES
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.service_objects import CurrentVersion
+from servioticy.ports.stream_graph import GroupReader
 from servioticy.refusals import Conflict, NotFound, Outdated, Refused, within
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
@@ -172,16 +169,11 @@ def _customised(
 def _replaced(
     body: dict[str, Any], key: ServiceObjectKey, found: CurrentVersion, services: Services
 ) -> Response:
-    """Put a whole new document in force, which is checked as POST checks one.
-
-    The members that groups of the document before it have may stay, whatever became of them.
-    """
+    """Put a whole new document in force, which is checked as POST checks one."""
     if expect_no_template(key, services):
         body = {name: each for name, each in body.items() if name != TEMPLATE}
-    body = with_who_belongs(body, key, services)
-    definition = parse_and_check(body, key.id, services)
-    check_targets(body, key, services)
     before = services.definitions.of(key.id, found.version, found.document)
+    body, definition, sources = new_document(body, key, before, services)
     more = len(definition.streams) - len(before.streams)
     now = services.now()
     created_at = orjson.loads(found.document)["createdAt"]
@@ -192,7 +184,7 @@ def _replaced(
         public=definition.public,
         document=document,
         streams=tuple(each.ref.stream for each in definition.streams),
-        group_sources=group_sources(definition, key.tenant, services, members(before)),
+        group_sources=sources,
         created_at=now,
         custom_fields=custom_fields(body),
     )
@@ -213,14 +205,20 @@ def expect_no_template(key: ServiceObjectKey, services: Services) -> bool:
 
     Raises Conflict where the request does not say so.
     """
-    statements = services.ports.statements("templates")
-    found = statements.row("template_of", service_object=key.id, tenant=key.tenant)
+    found = template_of(key, services)
     if found is not None and not detaches():
         raise Conflict(
-            f"The Service Object follows the template {found[0]}: change that one, or say "
+            f"The Service Object follows the template {found}: change that one, or say "
             "?detach=true, and it follows none any more"
         )
     return found is not None
+
+
+def template_of(key: ServiceObjectKey, services: Services) -> str | None:
+    """Return the template that it follows, if it does."""
+    statements = services.ports.statements("templates")
+    found = statements.row("template_of", service_object=key.id, tenant=key.tenant)
+    return None if found is None else str(found[0])
 
 
 def put_in_force(
@@ -243,16 +241,16 @@ def put_in_force(
     try:
         number = services.ports.changes.replace(new, found.revision, version)
     except StillRead as error:
-        raise Conflict(_who(error, new.tenant)) from error
+        raise Conflict(who_reads(error.readers, new.tenant)) from error
     body = {"id": new.id, "updatedAt": new.created_at, "version": number} | findings
     return answer(body, 200, {"ETag": etag(number, found.revision + 1)} | warned(told))
 
 
-def _who(error: StillRead, caller: int) -> str:
-    """Return which of the caller's own; others are a number."""
-    streams = sorted({each.stream for each in error.readers})
-    own = dict.fromkeys(each.id for each in error.readers if each.tenant == caller)
-    others = len({each.id for each in error.readers if each.tenant != caller})
+def who_reads(readers: Sequence[GroupReader], caller: int) -> str:
+    """Return which streams cannot go, and who reads them: the caller's, and how many others."""
+    streams = sorted({each.stream for each in readers})
+    own = dict.fromkeys(each.id for each in readers if each.tenant == caller)
+    others = len({each.id for each in readers if each.tenant != caller})
     who = [*own, *([f"{others} of other tenants"] if others else [])]
     return (
         f"The streams {', '.join(streams)} cannot go: groups of these Service Objects "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from flask import Blueprint, Response
 
@@ -12,8 +12,10 @@ from api.http.answers import JSON, nothing, stored
 from api.http.authentication import needs
 from api.http.bodies import json_object
 from api.http.listening import listening
-from api.search.searching import Search, Step
+from api.search.searching import Search
 from api.services import Services
+from api.stepping.step import Step
+from api.stepping.turns import in_turns
 from servioticy.domain.access import Right
 from servioticy.domain.documents.criteria import parse_criteria
 from servioticy.errors import Unavailable
@@ -44,7 +46,7 @@ def blueprint(services: Services) -> Blueprint:
         criteria = parse_criteria(json_object(), declared)
         headers = services.reads.wait(address)
         wanted = Search(key, criteria, address.caller)
-        found = _in_turns(services.searches.steps(wanted), turns, address.caller, listening())
+        found = in_turns(services.searches.steps(wanted), turns, address.caller, listening())
         return _answer(_pages(_noted(found, services, address.caller)), headers)
 
     return routes
@@ -75,24 +77,6 @@ def _parts(first: bytes, second: bytes, pages: Iterator[bytes]) -> Iterator[byte
     for page in pages:
         yield b"," + page if page else b" "
     yield b"]}"
-
-
-def _in_turns(
-    steps: Iterator[Step], turns: Turns, tenant: int, listens: Callable[[], bool]
-) -> Iterator[Step]:
-    """Yield the same: of all searches one takes a step at a time, tenants by turns.
-
-    More at once would not be quicker, as one thread of a process computes at a time, here or
-    elsewhere. Who has gone meanwhile takes no more of them.
-    """
-    while True:
-        with turns.turn(tenant):
-            if not listens():
-                raise Unavailable("nobody waits for what is found any more")
-            step = next(steps, None)
-        if step is None:
-            return
-        yield step
 
 
 def _noted(steps: Iterator[Step], services: Services, tenant: int) -> Iterator[bytes]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from api.search.blocks import Blocks, Kept
 from api.search.walk import Walk
+from api.stepping.step import Step, Steps
 from servioticy.domain.model import StreamKey
 from servioticy.domain.search.criteria import Criteria
 from servioticy.ports.history import History
@@ -25,22 +26,8 @@ class Search(NamedTuple):
     caller: int
 
 
-class Step(NamedTuple):
-    """What a step has found, and what it took of the processor of another process."""
-
-    documents: bytes
-    """joined by commas; empty: none"""
-    seconds: float = 0.0
-
-
-class Searches(Protocol):
-    """Where searches are computed; those who ask take turns, one step at a time."""
-
-    def steps(self, search: Search) -> Iterator[Step]:
-        """Begin a search, and yield it step by step.
-
-        Raises Unavailable: also in the middle, where what computes it has ended.
-        """
+Searches: TypeAlias = Steps[Search]
+"""Where searches are computed; those who ask take turns, one step at a time."""
 
 
 class SearchesHere:

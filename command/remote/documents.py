@@ -53,7 +53,7 @@ def read_folder(folder: Path) -> list[Local]:
         raise ServioticyError(f"{folder} is no folder")
     found: dict[str, Local] = {}
     for file in sorted(folder.glob("*.json")):
-        local = _read(file)
+        local = read_file(file)
         if local.name in found:
             raise ServioticyError(f"{file} and {found[local.name].file} have one name")
         found[local.name] = local
@@ -146,7 +146,8 @@ def _members(document: Mapping[str, Any]) -> Iterator[str]:
             yield from (each for each in members if isinstance(each, str))
 
 
-def _read(file: Path) -> Local:
+def read_file(file: Path) -> Local:
+    """Return the document of a file, under its name. Raises ServioticyError."""
     try:
         document = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

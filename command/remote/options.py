@@ -26,6 +26,7 @@ STREAM_WORDS = (
 def add(group: Any, command: Command) -> None:
     """Add all of them."""
     _apply(group, command)
+    _try(group, command)
     _of_a_stream(
         group,
         command,
@@ -141,6 +142,23 @@ def _apply(group: Any, command: Command) -> None:
     apply.add_argument("--yes", action="store_true", help="do not ask")
     apply.add_argument("--dry-run", action="store_true", help="show the differences only")
     _platform(apply)
+
+
+def _try(group: Any, command: Command) -> None:
+    tried = command(
+        group,
+        "try",
+        "show what a changed document would have made of the last updates",
+        _later("trying", "run"),
+        "FILE is a document; its name is its field `name`, else the file's, and it is compared "
+        "with the Service Object of that name. Nothing is stored or sent.",
+    )
+    tried.add_argument("file", metavar="FILE", type=Path)
+    tried.add_argument(
+        "--last", type=int, default=20, metavar="N", help="so many updates, 100 at most (20)"
+    )
+    tried.add_argument("--json", action="store_true", help="print it for programs")
+    _platform(tried)
 
 
 def _of_a_stream(

@@ -20,7 +20,6 @@ from pipeline.batching.means import Means
 from pipeline.batching.slots import threads_for
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
-from pipeline.evaluators.javascript import JavaScript
 from pipeline.limits import Limits
 from pipeline.metrics import TaskMetrics, observed
 from pipeline.sharing.fairness import Fairness
@@ -34,6 +33,7 @@ from pipeline.task import Task
 from sandbox import InfraError, SandboxPool
 from servioticy import logs
 from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
+from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.quotas import quotas
 from servioticy.errors import Unavailable
 from servioticy.metrics import Registry, join

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 
 from pipeline.errors import TreeTooLarge
-from pipeline.evaluators.evaluator import Evaluators
 from pipeline.growth import Asked, NewUpdate, RegionOutput, Verdict
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
@@ -15,6 +14,7 @@ from pipeline.state.decided import Decided
 from pipeline.work import LoggedUpdate
 from sandbox import TookTooLong, trees
 from sandbox.trees import Call
+from servioticy.domain.evaluators.evaluator import Evaluators
 from servioticy.domain.verdicts import HOP_LIMIT
 
 

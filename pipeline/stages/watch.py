@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.evaluators.steps import Outcome
-from pipeline.evaluators.stepwise import UNTOLD, Ask, Refusal, Stepwise
 from pipeline.growth import Asked
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
 from pipeline.state.decided import Decided, Place
 from pipeline.work import LoggedUpdate
 from sandbox.trees import Path
+from servioticy.domain.evaluators.steps import Outcome
+from servioticy.domain.evaluators.stepwise import UNTOLD, Ask, Refusal, Stepwise
 from servioticy.domain.verdicts import COMPUTATION_LIMIT, SIZE_LIMIT, TIME_LIMIT
 
 MAX_NOTED = 1000

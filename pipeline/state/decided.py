@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pipeline.evaluators.steps import Outcome
 from sandbox.trees import Made, Path
+from servioticy.domain.evaluators.steps import Outcome
 from servioticy.domain.model import SensorUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord
 from servioticy.domain.verdicts import EMITTED, TIMEOUT

@@ -153,6 +153,12 @@ class AsyncRest:
         """Return what an update of a stream will do."""
         return await self.run(calls.tree(service_object, stream))
 
+    async def try_(
+        self, service_object: str, document: Document, last: int = 20
+    ) -> dict[str, Any]:
+        """Return what a changed document would have made of the last updates; nothing changes."""
+        return await self.run(calls.try_(service_object, document, last))
+
     async def usage(
         self, by: str = "all", after: int | None = None, before: int | None = None
     ) -> AsyncIterator[dict[str, Any]]:

@@ -172,6 +172,12 @@ def tree(service_object: str, stream: str) -> Call[dict[str, Any]]:
     return Call("GET", f"{stream_path(service_object, stream)}/tree", _object)
 
 
+def try_(service_object: str, document: Document, last: int) -> Call[dict[str, Any]]:
+    """Ask what a changed document would have made of the last updates; nothing changes."""
+    path = f"{object_path(service_object)}/try?{urlencode({'last': last})}"
+    return Call("POST", path, _object, to_json(document))
+
+
 def usage(query: str) -> Call[Page]:
     """Read a page of what the tenant has used: the first by `usage_query`, or the next one."""
 

@@ -149,6 +149,10 @@ class Rest:
         """Return what an update of a stream will do."""
         return self.run(calls.tree(service_object, stream))
 
+    def try_(self, service_object: str, document: Document, last: int = 20) -> dict[str, Any]:
+        """Return what a changed document would have made of the last updates; nothing changes."""
+        return self.run(calls.try_(service_object, document, last))
+
     def usage(
         self, by: str = "all", after: int | None = None, before: int | None = None
     ) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """A composite stream as a program of the sandbox.
 
-Nothing else below the programs imports the sandbox.
+Beside what asks evaluators nothing else below the programs imports the sandbox.
 """
 
 from __future__ import annotations

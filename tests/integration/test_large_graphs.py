@@ -14,11 +14,11 @@ from new_service_objects import new_service_object
 from sandbox_pools import a_pool
 
 from pipeline.engine import Engine
-from pipeline.evaluators.javascript import JavaScript
 from pipeline.spark.worker import limits_of
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import SandboxPool, argument_names
+from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.records import UpdateRecord
 from servioticy.settings import Settings
 

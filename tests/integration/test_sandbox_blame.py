@@ -10,7 +10,6 @@ import pytest
 from hostile_programs import CALL, HANG, RIGHT
 from sandbox_trees import a_call, a_function, an_event, kinds, once, result, values
 
-from pipeline.evaluators.javascript import JavaScript
 from pipeline.sharing.shares import BURST_SECONDS, Shares
 from sandbox import ProcessorSeconds, SandboxPool
 from sandbox.host.apart import FAILURES
@@ -18,6 +17,7 @@ from sandbox.host.breaker import KILLS, TENANT_KILLS
 from sandbox.host.frames import is_step
 from sandbox.host.worker_client import Failure, WorkerClient
 from sandbox.trees import Call
+from servioticy.domain.evaluators.javascript import JavaScript
 
 POOL_OPTIONS = {"allow_list": False, "budget_ms": 30}
 

@@ -18,11 +18,11 @@ from sandbox_pools import a_pool
 from sandbox_trees import a_call, a_call_of, a_function, an_event, joined, once, rest_of, result
 from sandbox_trees import told as compared
 
-from pipeline.evaluators.javascript import JavaScript
-from pipeline.evaluators.stepwise import Stepwise
 from sandbox import SandboxPool
 from sandbox.trees import Call, Event, Grown, Node, Wake, Wiring
 from servioticy.bootstrap import sandbox_pool
+from servioticy.domain.evaluators.javascript import JavaScript
+from servioticy.domain.evaluators.stepwise import Stepwise
 from servioticy.settings import load
 
 AT = 1_500_000_000_000

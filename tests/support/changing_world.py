@@ -21,7 +21,6 @@ from python_evaluator import PythonEvaluator, Trigger
 from serial_order import SIMPLE, Generous, document, javascript, python
 
 from pipeline.engine import Engine
-from pipeline.evaluators.evaluator import Evaluators
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
@@ -30,6 +29,7 @@ from sandbox import argument_names
 from servioticy.changes import NotGranted
 from servioticy.domain.access import granted_of
 from servioticy.domain.documents import parse_service_object
+from servioticy.domain.evaluators.evaluator import Evaluators
 from servioticy.domain.model import Grant, ServiceObjectKey, StreamRef
 from servioticy.domain.records import (
     AcquireRecord,

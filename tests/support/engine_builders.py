@@ -7,10 +7,10 @@ from typing import Any
 
 from python_evaluator import Compute, PythonEvaluator
 
-from pipeline.evaluators.evaluator import Evaluators
 from pipeline.work import LoggedUpdate, Root
 from sandbox import argument_names
 from servioticy.domain.documents import parse_service_object
+from servioticy.domain.evaluators.evaluator import Evaluators
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject, StreamRef
 

@@ -30,7 +30,7 @@ COMMANDS = [
         "backup",
         "restore",
     ),
-    *("apply", "get", "put", "history", "export", "import", "status", "usage"),
+    *("apply", "try", "get", "put", "history", "export", "import", "status", "usage"),
 ]
 PUMP = "1423072260000" + "0" * 32
 PAGE = (Path(__file__).parents[2] / "docs" / "command.md").read_text("utf-8")

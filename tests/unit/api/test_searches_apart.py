@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from api.search import process
 from api.search.apart import MOST_BEGUN, MOST_OF_ONE, SearchesApart
-from api.search.process import Answering
-from api.search.searching import Search, Step
+from api.search.searching import Search
+from api.stepping import answering
+from api.stepping.answering import Answering
+from api.stepping.step import Step
 from servioticy.domain.model import StreamKey
 from servioticy.domain.search.criteria import Criteria
 from servioticy.errors import Unavailable
@@ -50,7 +51,7 @@ class Process:
         self.replace()
 
     def replace(self) -> None:
-        self.answering = Answering(self._searching)
+        self.answering: Answering[Search] = Answering(self._searching, "search again")
 
     def ask(self, request: bytes) -> bytes:
         return self.answering.answer(request)
@@ -61,7 +62,7 @@ class Process:
 
 @pytest.fixture(autouse=True)
 def _a_step_is_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "STEP_SECONDS", -1.0)
+    monkeypatch.setattr(answering, "STEP_SECONDS", -1.0)
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_steps_that_take_little_are_one(
     searches: SearchesApart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is a message here and back."""
-    monkeypatch.setattr(process, "STEP_SECONDS", 60.0)
+    monkeypatch.setattr(answering, "STEP_SECONDS", 60.0)
 
     assert [each.documents for each in searches.steps(search())] == [b"1,2,3"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from waiting import until
 
-from api.resources.search import _in_turns
-from api.search.searching import Step
+from api.stepping.step import Step
+from api.stepping.turns import in_turns
 from servioticy.errors import Unavailable
 from servioticy.turns import Turns
 
@@ -45,7 +45,7 @@ def test_one_computes_at_a_time_and_who_searches_much_delays_another_by_a_step()
     steps, turns = Steps(), Turns(10)
 
     def search(tenant: int) -> None:
-        for _ in _in_turns(steps.of(tenant), turns, tenant, listens):
+        for _ in in_turns(steps.of(tenant), turns, tenant, listens):
             pass
 
     def begun(tenant: int) -> threading.Thread:
@@ -71,10 +71,10 @@ def test_who_does_not_get_a_turn_in_time_is_told_so_and_nobody_waits_for_him() -
     steps, turns = Steps(), Turns(0.01)
     steps.gate.set()
     with turns.turn(1), pytest.raises(Unavailable):
-        next(_in_turns(steps.of(2), turns, 2, listens))
+        next(in_turns(steps.of(2), turns, 2, listens))
 
     assert steps.order == []
-    assert len(list(_in_turns(steps.of(2), turns, 2, listens))) == STEPS
+    assert len(list(in_turns(steps.of(2), turns, 2, listens))) == STEPS
 
 
 def test_a_search_that_fails_gives_its_turn_back() -> None:
@@ -84,15 +84,15 @@ def test_a_search_that_fails_gives_its_turn_back() -> None:
 
     turns = Turns(0.01)
     with pytest.raises(ZeroDivisionError):
-        list(_in_turns(failing(), turns, 1, listens))
+        list(in_turns(failing(), turns, 1, listens))
 
-    assert len(list(_in_turns(iter([NOTHING]), turns, 2, listens))) == 1
+    assert len(list(in_turns(iter([NOTHING]), turns, 2, listens))) == 1
 
 
 def test_who_has_gone_takes_no_more_steps_and_its_search_ends() -> None:
     steps, here = Steps(), [True, True, False]
     steps.gate.set()
-    found = _in_turns(steps.of(1), Turns(1), 1, lambda: here.pop(0))
+    found = in_turns(steps.of(1), Turns(1), 1, lambda: here.pop(0))
     with pytest.raises(Unavailable, match="nobody waits"):
         list(found)
 

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, settings
 from plain_chance import plainly
 from sandbox_pools import a_pool
 
-from pipeline.evaluators.javascript import JavaScript
 from pipeline.state import components
+from servioticy.domain.evaluators.javascript import JavaScript
 
 pytest.register_assert_rewrite("serial_order", "changing_law", "crossing_oracle")  # what differs
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from python_evaluator import Compute, PythonEvaluator
 
-from pipeline.evaluators import javascript
-from pipeline.evaluators.javascript import JavaScript
 from sandbox import TookTooLong
 from sandbox.trees import Bounds, Call, Event, Grown, Last
+from servioticy.domain.evaluators import javascript
+from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.known_streams import Region
 
 (REGION,) = a_graph({"c": ("d", "c"), "e": ("c",)}, options={"staleness": "input"}).regions()

@@ -19,10 +19,10 @@ from oracle import Composite, Object, Oracle
 from serial_order import define, javascript, python, value_of
 
 from pipeline.engine import Engine
-from pipeline.evaluators.evaluator import Evaluators
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
+from servioticy.domain.evaluators.evaluator import Evaluators
 from servioticy.domain.records import AcquireRecord, ReleaseRecord, UpdateRecord
 
 NUMBERS = (3, 7, 11)

@@ -15,11 +15,11 @@ from oracle import Object, Oracle
 from put_off_runs import Runs, Whims, append, owner, two_tenants
 from serial_order import LAW, define, value_of
 
-from pipeline.evaluators.evaluator import Evaluators
 from pipeline.state import components, loading
 from pipeline.state.components import Components, StillLoading
 from sandbox import argument_names
 from servioticy.domain import cutting, graph, regions
+from servioticy.domain.evaluators.evaluator import Evaluators
 from servioticy.domain.model import ServiceObject
 
 PARTS = 5

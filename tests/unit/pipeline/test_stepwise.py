@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from python_evaluator import PythonEvaluator
 
-from pipeline.evaluators import steps
-from pipeline.evaluators.stepwise import Stepwise
 from sandbox.trees import Bounds, Call, Event, Grown, Last, Node, Wake, Wiring
 from servioticy.domain.cache import Cache
+from servioticy.domain.evaluators import steps
+from servioticy.domain.evaluators.stepwise import Stepwise
 from servioticy.domain.wirings import wiring
 
 CODE = next(node.code for node in a_graph({"c": ("d",)}).regions()[0].wiring.nodes if node.code)

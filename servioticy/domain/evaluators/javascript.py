@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from pipeline.evaluators.stepwise import Endings, Stepwise
 from sandbox import ProcessorSeconds, TookTooLong
 from sandbox.trees import Call, Grown, Last, Made
+from servioticy.domain.evaluators.stepwise import Endings, Stepwise
 from servioticy.domain.timing import becomes_last
 
 

@@ -2,19 +2,19 @@
 
 The serial law itself, as plainly as in `sandbox/trees.py`. It is for what no evaluator can
 grow whole: knots of several evaluators, trees whose code ends a process, and
-trees whose limits or outcomes somebody has to watch.
+trees whose limits or outcomes somebody has to watch, as those that are only tried.
 """
 
 from __future__ import annotations
 
 import time
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias
 
-from pipeline.evaluators.steps import Lasts, Outcome, decided_here, step
 from sandbox.trees import Call, Ended, Event, Grown, Last, Made, Path, Wake
+from servioticy.domain.evaluators.steps import Lasts, Outcome, decided_here, step
 from servioticy.domain.timing import becomes_last
 from servioticy.domain.verdicts import HOP_LIMIT, SUPERSEDED
 
@@ -86,18 +86,23 @@ class Stepwise:
 
     def grow(self) -> Grown:
         """All trees; or those before the first that makes too much, with `failed`."""
-        made: list[list[Made]] = []
+        made: list[Sequence[Made]] = []
         endings = Endings()
         for number, events in enumerate(self.call.trees):
             try:
-                tree = self._tree(number, list(events))
+                tree = self.next_tree(number, events)
             except TooMuch:
                 return Grown(made, endings.all(), failed=True)
-            made.append(tree.made)
+            made += tree.made
             for each in tree.ended:
                 endings.add(each)
-            self.lasts.update(tree.lasts)
         return Grown(made, endings.all())
+
+    def next_tree(self, number: int, events: Iterable[Event]) -> Grown:
+        """One tree, with each of its endings; others are taken after it. Raises TooMuch."""
+        tree = self._tree(number, list(events))
+        self.lasts.update(tree.lasts)
+        return Grown([tree.made], tree.ended)
 
     def outcome(
         self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last]

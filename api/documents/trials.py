@@ -1,0 +1,49 @@
+"""A trial of a changed document: what stands around it, of whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from api.documents.around import MAX_RELATED, understood
+from api.services import Services
+from api.trials.trial import Trial
+from servioticy.domain.access import Right, Scope
+from servioticy.domain.model import Definition, ServiceObject, ServiceObjectKey
+from servioticy.ports.stream_graph import Relatives
+
+
+class Tried(NamedTuple):
+    """Both versions of a document, and how many of its last updates are wanted."""
+
+    before: Definition
+    after: Definition
+    version: int
+    last: int
+
+
+def trial(tried: Tried, key: ServiceObjectKey, scope: Scope, services: Services) -> Trial:
+    """Return it, with all of the tenant's that may be derived from the Service Object.
+
+    Both versions bear the number of the one in force: code that throws dice throws the same.
+    """
+    below = services.ports.graph.related([key.id], upstream=False, most=MAX_RELATED)
+    own = [
+        each
+        for each in below.found
+        if each.tenant == key.tenant
+        and each.id != key.id
+        and scope.reaches(each.id, None, Right.READ)
+    ]
+    sequence = next((each.sequence for each in below.found if each.id == key.id), 0)
+    others, _complete = understood(Relatives(own, below.complete), services)
+    itself = ServiceObject(tried.before, key.tenant, tried.version, sequence, {})
+    return Trial(
+        key.tenant,
+        scope,
+        key.id,
+        (itself, *others),
+        (replace(itself, definition=tried.after), *others),
+        tried.last,
+        services.settings.limits.max_hops,
+    )

@@ -1,0 +1,65 @@
+"""What is tried, of whom, and what is read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from api.stepping.step import Steps
+from servioticy.domain.access import Scope
+from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef, Timestamp
+
+MOST_UPDATES = 100
+SECONDS = 2.5
+"""For both versions together, without the start of a process."""
+COMPUTATIONS = 10_000
+VERSION_BYTES = 2 * 1024 * 1024
+"""Of a version: what its computations made, and what is told of how they ended."""
+STREAMS = 2_000
+"""Whose updates are read or made."""
+INPUT_BYTES = 4 * 1024 * 1024
+"""Of the updates that are played, and as many of those that were there before."""
+
+
+class Trial(NamedTuple):
+    """A changed document, and what stands around it; all of one tenant."""
+
+    caller: int
+    scope: Scope
+    """What the caller's token is for: no other stream is read or shown."""
+    service_object: str
+    """The one that is changed."""
+    before: Sequence[ServiceObject]
+    """It and what may be derived from it, in force."""
+    after: Sequence[ServiceObject]
+    """The same with the changed document."""
+    last: int
+    """Updates to be played, at most."""
+    hops: int
+    """Composites on a path, at most."""
+
+
+class Update(NamedTuple):
+    """A stored update; one that is not `played` is only there to be read by what others wake."""
+
+    stream: StreamRef
+    timestamp: Timestamp
+    document: bytes
+    played: bool
+
+
+class Found(NamedTuple):
+    """What is stored for a trial."""
+
+    updates: Sequence[Update]
+    """Oldest first."""
+    lasts: Mapping[StreamRef, LastUpdate]
+    """Of each stream what was its last update before them."""
+    unread: Sequence[StreamRef]
+    """What the caller may not read: as if it had no updates."""
+    complete: bool
+    """Whether these are as many as are wanted, or all that there are."""
+
+
+Trials: TypeAlias = Steps[Trial]
+"""Where they are computed; those who ask take turns, one step at a time."""
