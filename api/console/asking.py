@@ -22,11 +22,15 @@ CALLER = "servioticy.caller"
 class ApiRefused(Exception):
     """The API has refused something: status, what it says, and whether it knows who asks."""
 
-    def __init__(self, status: int, message: str, *, is_known: bool) -> None:
+    def __init__(
+        self, status: int, message: str, *, is_known: bool, told: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.is_known = is_known
+        self.told = told or {}
+        """The whole body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +75,20 @@ class Api:
         return self.ask("POST", *names, body=body, query=query).value
 
     def ask(
-        self, method: str, *names: str, body: Any = None, query: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        *names: str,
+        body: Any = None,
+        query: Mapping[str, Any] | None = None,
+        if_match: str | None = None,
     ) -> ApiAnswer:
-        """Return the answer; bytes are sent as they are, text as text. Raises ApiRefused."""
+        """Return the answer; text is sent as text. Raises ApiRefused.
+
+        `if_match`: the state to which a change is to be made.
+        """
         environ = self._request(method, "/" + "/".join(map(_quoted, names)), body, query or {})
+        if if_match is not None:
+            environ["HTTP_IF_MATCH"] = if_match
         began: list[tuple[str, list[tuple[str, str]]]] = []
 
         def start(status: str, headers: list[tuple[str, str]], _error: Any = None) -> Any:
@@ -95,7 +109,8 @@ class Api:
             int(status[:3]), {name.lower(): value for name, value in headers}, content
         )
         if answer.status >= HTTPStatus.BAD_REQUEST:
-            raise ApiRefused(answer.status, _message(answer), is_known=caller is not None)
+            known = caller is not None
+            raise ApiRefused(answer.status, _message(answer), is_known=known, told=_said(answer))
         return answer
 
     def _request(
@@ -141,13 +156,17 @@ def _content(body: Any) -> tuple[bytes, str]:
     return orjson.dumps(body), "application/json"
 
 
-def _message(answer: ApiAnswer) -> str:
+def _said(answer: ApiAnswer) -> dict[str, Any]:
     try:
         said = answer.value
     except orjson.JSONDecodeError:
         said = None
-    found = said.get("detail") or said.get("message") if isinstance(said, dict) else None
-    return str(found or "The API has answered with an error")
+    return said if isinstance(said, dict) else {}
+
+
+def _message(answer: ApiAnswer) -> str:
+    said = _said(answer)
+    return str(said.get("detail") or said.get("message") or "The API has answered with an error")
 
 
 def path_of(*names: str) -> str:

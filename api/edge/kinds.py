@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from servioticy.domain.console import API, is_below
 
-ASKING = ("/lastUpdates", "/search", "/try")
+ASKING = ("/lastUpdates", "/search")
 """Reads that have a body."""
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 LONG_ONES = frozenset({"search", "aggregates", "export"})
@@ -24,6 +24,8 @@ def kind(method: str, path: str) -> str:
     is near a device, and many at once, and shall not take the turns of tenants. Reads that may be
     long have few threads, and all others theirs.
     """
+    if method == "POST" and is_below(path) and path.endswith(f"/{TRY}"):
+        return "long"  # a page that tries, or what it asks
     if is_below(path):
         path = path.removeprefix(API)
         if method not in READS and not path.endswith(ASKING):

@@ -12,10 +12,14 @@ from flask import Flask
 from flask.testing import FlaskClient
 from memory.log import MemoryLog
 from memory.state import State
+from python_evaluator import PythonEvaluator
 from werkzeug.test import TestResponse
 
+from api.trials.playing import TrialsHere
+from api.trials.stored import Stored
 from sandbox.text import argument_names
 from servioticy.bootstrap import ports_on
+from servioticy.domain.evaluators.evaluator import Evaluator
 from servioticy.domain.model import StreamKey
 from servioticy.domain.records import LogRecord, UpdateRecord
 from servioticy.ports.partition_store import Batch, StoredUpdate
@@ -186,3 +190,11 @@ class Served:
                     updates = [StoredUpdate(*key, record.timestamp, text, 1, offset, 0)]
                 store.store(Batch(partition, offset, offset + 1, offset, updates))
             store.end(partition)
+
+
+def trials(platform: Platform, evaluator: Evaluator | None = None) -> TrialsHere:
+    """Where changes are tried; without an evaluator each value is its trigger's timestamp."""
+    ports = platform.ports
+    stored = Stored(ports.history, ports.statements("last_updates"), ports.statements("trials"))
+    by_time = PythonEvaluator(lambda trigger, _values: trigger.timestamp)
+    return TrialsHere(stored, evaluator or by_time)

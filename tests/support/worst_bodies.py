@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 from flask import Flask
 
+from api.console.editing import NoDocument, read, write
 from api.edge.framing import Body, TooMuch
 from api.edge.incoming import Incoming
 from api.http import bodies, cursors, queries
@@ -41,7 +42,16 @@ STREAM = Stream(
 )
 READER = updates.UpdateReader(STREAM)
 APP = Flask("worst")
-REFUSED = (BadDocument, BadReference, BadSpelling, Malformed, NotAccepted, Refused, TooMuch)
+REFUSED = (
+    BadDocument,
+    BadReference,
+    BadSpelling,
+    Malformed,
+    NoDocument,
+    NotAccepted,
+    Refused,
+    TooMuch,
+)
 
 
 class Worst(NamedTuple):
@@ -147,6 +157,10 @@ def _sets(made: tuple[bytes, bytes]) -> None:
             complete(declared, {"a": each})
 
 
+def _edited(text: str) -> None:
+    write({"": read(text).document})
+
+
 def _paths(size: int) -> list[str]:
     return [(f".a{n}b" + ".é-" * 300)[:1_000] for n in range(size // 1_000)]
 
@@ -209,6 +223,24 @@ WORST: dict[str, Worst] = {
         BODY,
         lambda n: b"[" * 200 + _array(b"[]", n - 600)[:-1] + b',{"a":1,"a":2}]' + b"]" * 200,
         _json,
+    ),
+    "an edited document: nested arrays": Worst(
+        "api/console/editing.py",
+        BODY // 4,
+        lambda n: _array(b"[" * 150 + b"]" * 150, n).decode(),
+        _edited,
+    ),
+    "an edited document: lines that do not end a text": Worst(
+        "api/console/editing.py",
+        BODY // 4,
+        lambda n: '{"a": ``\n' + "\n  `" * (n // 8) + "\n" + " " * (n // 2),
+        _edited,
+    ),
+    "an edited document: code in lines": Worst(
+        "api/console/editing.py",
+        BODY // 4,
+        lambda n: write({"a": [{"if": "`\n" * 20}] * (n // 60)}),
+        _edited,
     ),
     "batch: an array of nothing": Worst(
         "servioticy/domain/batches/json_items.py",

@@ -18,6 +18,7 @@ from servioticy.embedded import tcp_ports
 ID = "1423072260000" + "0" * 32
 WORDS = {
     "apply": ["{folder}"],
+    "try": ["{folder}/a.json"],
     "get": [ID, "s"],
     "put": [ID, "s", "x=1"],
     "history": [ID, "s"],
@@ -33,7 +34,7 @@ WORDS = {
     "restore": ["{folder}/made.backup"],
 }
 """How a command is called rightly, where it needs words."""
-REMOTE = ("apply", "get", "put", "history", "export", "import", "tail", "status", "usage")
+REMOTE = ("apply", "try", "get", "put", "history", "export", "import", "tail", "status", "usage")
 BECOMES = (*cli.PROGRAMS, "bench")
 """They are replaced by another process, which has the mistakes to tell."""
 Told = Callable[..., str]

@@ -27,6 +27,7 @@ _TAKES_APART = re.compile(
 )
 NOT_OF_CLIENTS = {
     "api/console/asking.py": "what the API has answered",
+    "api/console/places.py": "what the API has answered",
     "api/console/devices.py": "the header Link of what the API has answered",
     "api/exports/columns.py": "names that a document has declared, for a file that is written",
     "api/exports/comma_separated.py": "cells that are written",

@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from api_builders import NOW, Caller, Platform, Served, SwitchedDatabase
+from api_builders import NOW, Caller, Platform, Served, SwitchedDatabase, trials
 from token_issuer import OIDC, TokenIssuer
 from werkzeug.routing import Rule
 
@@ -56,7 +56,8 @@ def backend(database: SwitchedDatabase, issuer: TokenIssuer) -> Platform:
 @pytest.fixture
 def served(backend: Platform) -> Served:
     settings = changed(Settings(), read_wait_seconds=0.02, max_body_bytes=20_000, **OIDC)
-    return Served(create_app(backend.ports, settings, lambda: NOW, argument_names), backend)
+    app = create_app(backend.ports, settings, lambda: NOW, argument_names, trials=trials(backend))
+    return Served(app, backend)
 
 
 @pytest.fixture

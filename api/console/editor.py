@@ -1,0 +1,212 @@
+"""The editor of a document: looked at, tried, put in force; and its earlier versions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+import orjson
+from flask import Flask, g, render_template, request
+
+from api.console.asking import Api, ApiRefused
+from api.console.editing import Edited, NoDocument, read, unix, write
+from api.console.places import Problem, problem, problems
+from api.console.tried import rows
+from servioticy.domain.console import ROOT
+from servioticy.domain.verdicts import VERDICTS
+
+DEVICES = f"{ROOT}/devices"
+LASTS = (10, 20, 50, 100)
+LAST = 20
+VERSIONS_SHOWN = 50
+NAMES_SHOWN = 500
+MOST_LINES = 1_000
+"""Of a version that is compared: to find the differences of more takes too long here."""
+NOT_EDITED = ("id", "userId", "createdAt", "updatedAt", "data", "template")
+TO_BE_TOLD = frozenset(
+    {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.UNAUTHORIZED,
+        HTTPStatus.CONFLICT,
+        HTTPStatus.PRECONDITION_FAILED,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+    }
+)
+"""Statuses after which the text is shown again: nobody is to lose what he has written."""
+
+
+class Sent(NamedTuple):
+    """What comes of a form."""
+
+    text: str
+    etag: str
+    """Of the state that was edited."""
+
+
+def add(app: Flask) -> None:
+    """`/console/devices/{id}/document`, what is sent from there, and `../versions/{n}`."""
+    _add_editing(app)
+    _add_versions(app)
+
+    @app.get(f"{DEVICES}/<device>/document")
+    def document_page(device: str) -> str:
+        api: Api = g.signed.api
+        found = api.ask("GET", device)
+        wanted = request.args.get("version", "")
+        document = api.get(device, "versions", wanted) if wanted else found.value
+        return _page(api, device, Sent(_text(document), found.headers.get("etag", "")))
+
+
+def _add_editing(app: Flask) -> None:
+    @app.post(f"{DEVICES}/<device>/document")
+    def save_document(device: str) -> Any:
+        api: Api = g.signed.api
+        sent = _sent()
+
+        def save(edited: Edited) -> str:
+            query = {"detach": "true"} if request.form.get("detach") else {}
+            answer = api.ask(
+                "PUT", device, body=edited.document, query=query, if_match=sent.etag or None
+            )
+            now = Sent(sent.text, answer.headers.get("etag", ""))
+            return _page(api, device, now, saved=answer.value)
+
+        return _with_text(api, device, sent, save)
+
+    @app.post(f"{DEVICES}/<device>/try")
+    def try_document(device: str) -> Any:
+        api: Api = g.signed.api
+        sent, last = _sent(), _last()
+
+        def tried(edited: Edited) -> str:
+            found = api.post(device, "try", body=edited.document, last=last)
+            return _page(api, device, sent, tried=found)
+
+        return _with_text(api, device, sent, tried)
+
+
+def _add_versions(app: Flask) -> None:
+    @app.get(f"{DEVICES}/<device>/versions/<int:version>")
+    def version_page(device: str, version: int) -> str:
+        api: Api = g.signed.api
+        now = api.get(device)
+        other = api.get(device, "versions", str(version))
+        before, after = _text(other).splitlines(), _text(now).splitlines()
+        is_long = max(len(before), len(after)) > MOST_LINES
+        return render_template(
+            "version.html",
+            id=device,
+            document=now,
+            version=version,
+            active=_active(api, device),
+            lines=None if is_long else list(_compared(before, after)),
+            text="\n".join(before) if is_long else "",
+        )
+
+    @app.post(f"{DEVICES}/<device>/versions/<int:version>")
+    def activate_version(device: str, version: int) -> str:
+        api: Api = g.signed.api
+        query = {"detach": "true"} if request.form.get("detach") else {}
+        answer = api.ask("POST", device, "versions", str(version), "activate", query=query)
+        found = api.ask("GET", device)
+        now = Sent(_text(found.value), found.headers.get("etag", ""))
+        return _page(api, device, now, saved=answer.value)
+
+
+def _sent() -> Sent:
+    text = unix(request.form.get("text", ""))
+    return Sent(text, request.form.get("etag", ""))
+
+
+def _last() -> int:
+    found = request.form.get("last", "")
+    return int(found) if found in map(str, LASTS) else LAST
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return write({name: each for name, each in document.items() if name not in NOT_EDITED})
+
+
+def _with_text(api: Api, device: str, sent: Sent, use: Any) -> Any:
+    """Return what is made of the text; or the page again, with all that is wrong in its place."""
+    try:
+        edited = read(sent.text)
+    except NoDocument as error:
+        wrong = [problem(error.reason, sent.text, error.at)]
+        return _page(api, device, sent, wrong=wrong), HTTPStatus.BAD_REQUEST
+    try:
+        orjson.dumps(edited.document)
+        return use(edited)
+    except (orjson.JSONEncodeError, UnicodeEncodeError):
+        wrong = [problem("there is half of a character in it", sent.text, 0)]
+        return _page(api, device, sent, wrong=wrong), HTTPStatus.BAD_REQUEST
+    except ApiRefused as refused:
+        if not refused.is_known or refused.status not in TO_BE_TOLD:
+            raise
+        is_wrong = refused.status == HTTPStatus.BAD_REQUEST
+        told = problems(refused.told, edited, sent.text) if is_wrong else []
+        message = "" if told else refused.message
+        page = _page(api, device, sent, wrong=told, message=message, status=refused.status)
+        return page, refused.status
+
+
+def _page(
+    api: Api,
+    device: str,
+    sent: Sent,
+    *,
+    wrong: list[Problem] | None = None,
+    message: str = "",
+    status: int = 0,
+    saved: Mapping[str, Any] | None = None,
+    tried: Mapping[str, Any] | None = None,
+) -> str:
+    document = api.get(device)
+    listed = (api.found(device, "versions") or {}).get("versions", [])
+    return render_template(
+        "editor.html",
+        id=device,
+        document=document,
+        sent=sent,
+        wrong=wrong or [],
+        message=message,
+        has_changed=status == HTTPStatus.PRECONDITION_FAILED,
+        may_detach=status == HTTPStatus.CONFLICT and "detach" in message,
+        saved=saved,
+        tried=tried,
+        rows=rows(tried, device) if tried else [],
+        means=VERDICTS,
+        names=list(_names(document))[:NAMES_SHOWN],
+        versions=listed[::-1][:VERSIONS_SHOWN],
+        lasts=LASTS,
+        last=_last(),
+    )
+
+
+def _names(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what code of this document may name: streams, and values of their channels."""
+    is_function = document.get("version") == "0.2.0"
+    streams = document.get("streams") or {}
+    for name, stream in streams.items():
+        yield name
+        for channel in stream.get("channels") or {}:
+            if is_function:
+                yield f"iot.value({name}, '{channel}')"
+            else:
+                yield f"{{${name}.channels.{channel}.current-value}}"
+    yield from document.get("groups") or {}
+
+
+def _active(api: Api, device: str) -> int | None:
+    listed = (api.found(device, "versions") or {}).get("versions", [])
+    return next((each["version"] for each in listed if each["active"]), None)
+
+
+def _compared(before: list[str], after: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the lines that differ with some around them, each with `+`, `-`, blank or `@`."""
+    for line in list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]:
+        yield ("@", line) if line.startswith("@@") else (line[0], line[1:])

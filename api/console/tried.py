@@ -1,0 +1,57 @@
+"""What a trial tells, as lines of a table: each channel that differs, and verdicts in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from api.console.showing import value
+from servioticy.domain.verdicts import EMITTED, VERDICTS
+
+SHOWN = 200
+WIDEST = 200
+"""Characters of a value."""
+
+
+class Row(NamedTuple):
+    """A channel of which both versions made something else of an update."""
+
+    at: int
+    stream: str
+    channel: str
+    before: str
+    after: str
+
+
+def rows(tried: Mapping[str, Any], service_object: str) -> list[Row]:
+    """Return the first of them."""
+    return [row for row, _ in zip(_rows(tried, service_object), range(SHOWN), strict=False)]
+
+
+def _rows(tried: Mapping[str, Any], service_object: str) -> Iterator[Row]:
+    for update in tried["updates"]:
+        for result in update["results"]:
+            if not result["differs"]:
+                continue
+            stream = result["stream"].removeprefix(f"{service_object}/")
+            sides = [result.get(side) for side in ("before", "after")]
+            if not result["differences"]:
+                yield Row(update["lastUpdate"], stream, "", *map(_ending, sides))
+            for each in result["differences"]:
+                told = [
+                    value(each[side])[:WIDEST] if side in each else _ending(ending)
+                    for side, ending in zip(("before", "after"), sides, strict=True)
+                ]
+                yield Row(update["lastUpdate"], stream, each["channel"], *told)
+
+
+def _ending(ending: Mapping[str, Any] | None) -> str:
+    """Return how a computation ended of which there is no such value."""
+    if ending is None:
+        return "not computed"
+    verdict = ending["verdict"]
+    if verdict == EMITTED:
+        return f"an update of {ending['lastUpdate']}"
+    means = VERDICTS.get(verdict, "").replace("`", "")
+    message = f" ({ending['message']})" if ending.get("message") else ""
+    return f"{verdict}: {means}{message}"[:WIDEST]
