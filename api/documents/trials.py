@@ -38,12 +38,19 @@ def trial(tried: Tried, key: ServiceObjectKey, scope: Scope, services: Services)
     sequence = next((each.sequence for each in below.found if each.id == key.id), 0)
     others, _complete = understood(Relatives(own, below.complete), services)
     itself = ServiceObject(tried.before, key.tenant, tried.version, sequence, {})
+    changed = replace(itself, definition=tried.after)
     return Trial(
         key.tenant,
         scope,
         key.id,
-        (itself, *others),
-        (replace(itself, definition=tried.after), *others),
+        [_sent(each) for each in (itself, *others)],
+        [_sent(each) for each in (changed, *others)],
         tried.last,
         services.settings.limits.max_hops,
     )
+
+
+def _sent(service_object: ServiceObject) -> ServiceObject:
+    """Return it as it can be sent to another process, without what is of no use there."""
+    definition = replace(service_object.definition, like=None)
+    return replace(service_object, definition=definition, grants=(), inputs={}, read_in={})

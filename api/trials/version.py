@@ -94,7 +94,7 @@ class Version:
         members = [self._graph.stream(each) for each in sorted(self.concerned)]
         tenant = members[0].tenant
         others = {ref: KnownStream(ref, tenant, 0, 0, None) for ref in self.reads}
-        return finished(whole(members, others, self._graph.wakes))
+        return finished(whole(members, others.get, self._graph.wakes))
 
 
 class Playing:
