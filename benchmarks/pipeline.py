@@ -41,6 +41,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
                 busy = len({partition for _id, partition in placed})
                 if busy < partitions:
                     continue  # one device keeps one partition busy, however many there are
+                _define(stores, devices)
                 for batch in options.batches:
                     # Some hundred transactions are enough.
                     updates = min(options.updates, 2000 * batch)
@@ -49,6 +50,23 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
                         + _drain(stores, placed, batch, updates, warm=options.warm),
                         flush=True,
                     )
+
+
+def _define(stores: ground.Stores, devices: int) -> None:
+    """Let all definitions take effect: they are no updates, and a first line would have them."""
+    progress = backlog.Progress(stores.settings)
+    begun = progress.total()
+    with ground.pipeline(stores, stores.settings):
+        while (first := progress.total()) <= begun:
+            time.sleep(PAUSE_SECONDS)
+        began = time.perf_counter()
+        _wait(stores, progress)
+        seconds = time.perf_counter() - began
+    _tell("")
+    left = progress.total() - first
+    if left:
+        print(f"{left} of the definitions of {devices} devices: {left / seconds:.0f}/s")
+    progress.close()
 
 
 def _drain(

@@ -13,8 +13,11 @@ had come later.
 
 from __future__ import annotations
 
+import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence, Set
+from itertools import pairwise
 
 from pipeline.batching.batches import Batches
 from pipeline.batching.cutting import Cutting
@@ -38,6 +41,7 @@ from servioticy.domain.records import (
     AcquireRecord,
     BeginRecord,
     ControlRecord,
+    DefinitionRecord,
     EndRecord,
     LogRecord,
     ReadingRecord,
@@ -47,7 +51,13 @@ from servioticy.domain.records import (
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PutOff, TreeKey
 
+log = logging.getLogger("servioticy.pipeline")
+
 QUIET_SECONDS = 1.0
+DEFINING = 3
+"""So often it is seen that definitions which follow each other cannot take effect together, before
+the others that have come with them are taken one by one."""
+
 WAITING_SECONDS = 0.02
 """Between two looks at what has been put off, where nothing of it may be taken yet."""
 
@@ -78,6 +88,7 @@ class Schedule:
         self._shares = fairness.shares
         self._clock = engine.clock
         self._backlog = engine.backlog
+        self._passes = engine.passes
         self._is_backlog = False
         self._means = means
         self.max_updates = max_updates
@@ -125,14 +136,43 @@ class Schedule:
         """
         self._is_backlog = self._pieces.is_backlog = len(rows) >= self._backlog
         records = [self._intake.read(row) for row in rows]
-        while True:
-            ready = self._intake.prepare(records)
-            if ready < len(rows) and self._somebody_waits(records[ready:]):
-                ready = len(rows)
-            self._take(rows[:ready], records[:ready])
-            rows, records = rows[ready:], records[ready:]
-            if not rows:
-                return
+        if not rows:
+            self._take((), ())
+        tries = DEFINING
+        while rows:
+            fleet, end = _stretches(records)
+            done = 0
+            if len(fleet) > 1 and tries:
+                done, end = self._define(rows[0].offset, fleet), 1
+                tries -= not done
+            if not done:
+                done = self._take_ready(rows[:end], records[:end])
+            rows, records = rows[done:], records[done:]
+
+    def _define(self, offset: int, records: Sequence[DefinitionRecord]) -> int:
+        """Let the first of these take effect together; how many have."""
+        if self._partition.decided.trees:
+            return 0
+        began = self._clock()
+        try:
+            tenants = self._control.apply_together(offset, records, self._put_off_now())
+        except self._passes:
+            raise
+        except Exception:
+            log.exception("definitions_failed")  # one by one it is found which of them it is
+            return 0
+        self._shares.saw(tenants)
+        each = (self._clock() - began) / max(1, len(tenants))
+        self._shares.charge({tenant: each * n for tenant, n in Counter(tenants).items()})
+        return len(tenants)
+
+    def _take_ready(self, rows: Sequence[Row], records: Sequence[LogRecord | None]) -> int:
+        """Work on the first of these rows, as far as they need not wait; how many these are."""
+        ready = self._intake.prepare(records)
+        if ready < len(rows) and self._somebody_waits(records[ready:]):
+            ready = len(rows)
+        self._take(rows[:ready], records[:ready])
+        return ready
 
     def _somebody_waits(self, records: Sequence[LogRecord | None]) -> bool:
         """Whether others than whose update is the first are active, or have sent something."""
@@ -341,6 +381,21 @@ class Schedule:
         self._intake.pop_forwarded(end.offset)  # noted with it
         if tenant is not None:
             self._shares.charge({tenant: time.monotonic() - began})
+
+
+def _stretches(
+    records: Sequence[LogRecord | None],
+) -> tuple[Sequence[DefinitionRecord], int]:
+    """The definitions that these begin with, and where next several of them follow each other."""
+    fleet: list[DefinitionRecord] = []
+    for each in records:
+        if not isinstance(each, DefinitionRecord):
+            break
+        fleet.append(each)
+    pairs = pairwise(records[len(fleet) :])
+    several = (all(isinstance(each, DefinitionRecord) for each in pair) for pair in pairs)
+    end = next((number for number, each in enumerate(several) if each), len(records))
+    return fleet, min(max(1, len(fleet) + end), len(records))
 
 
 def _concerned(record: ControlRecord) -> Sequence[str]:

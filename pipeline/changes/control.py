@@ -1,13 +1,13 @@
 """Control records: what changes the meaning of the log, exactly at its place in it.
 
-Each is a transaction of its own with the progress past it; doing one twice is harmless. Those by
-which others read: `reading.py`.
+Each is a transaction of its own with the progress past it, but for definitions of a fleet, which
+take effect together; doing one twice is harmless. Those by which others read: `reading.py`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from functools import partial
 from typing import assert_never
 
@@ -33,8 +33,10 @@ from servioticy.domain.records import (
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import (
     Activate,
+    ActivateAll,
     Allow,
     Batch,
+    ComponentMember,
     Delete,
     Erase,
     PutOff,
@@ -69,6 +71,48 @@ class Control:
         self._partition.commit(lambda begun: self._batch(change, begun, end))
         self._output.emit(end.offset, (), change.crossings)
         change.forget()
+
+    def apply_together(
+        self, offset: int, records: Iterable[DefinitionRecord], but: Set[int]
+    ) -> list[int]:
+        """Let the first of these, the one at the offset and what follows it, take effect as one.
+
+        Those with whom nothing changes but what is computed of their own streams: neither do they
+        read others, nor is anything told to who reads them; and none of some tenants. Returns
+        whose those are that have taken effect.
+        """
+        partition = self._partition
+        asked = [Activate(each.service_object, each.version, each.change) for each in records]
+        components = partition.store.components([each.service_object for each in asked])
+        here = {each.id: each for members in components for each in members}
+        after = partition.store.changed(asked)
+        effects: dict[str, Activate] = {}
+        for each in asked:
+            id_ = each.service_object
+            found = after.get(id_)
+            if found is None or id_ in effects or found.tenant in but:
+                break
+            if not self._is_plain(here[id_], found):
+                break
+            effects[id_] = each
+        if not effects:
+            return []
+        end = TreeKey(offset + len(effects))
+        change = Change(ActivateAll(tuple(effects.values())), lambda: None)
+        partition.commit(lambda begun: self._batch(change, begun, end))
+        self._output.emit(end.offset, ())
+        concerned = [some for some in components if any(each.id in effects for each in some)]
+        partition.reload_all([each.id for some in concerned for each in some], effects)
+        return [after[id_].tenant for id_ in effects]
+
+    def _is_plain(self, member: ComponentMember, after: ServiceObject) -> bool:
+        """Whether it names no group, and none that is in force does, or tells who may read it."""
+        if after.definition.groups or member.owner_partition != self._partition.number:
+            return False
+        before = self._partition.known(after.id)
+        if member.version is None or before is None:
+            return member.version is None
+        return not before.inputs and granted_of(before) == granted_of(after)
 
     def apply_late(self, record: ControlRecord, late: PutOff) -> None:
         """Let a record take effect that had been put off: progress is past it already.
@@ -132,7 +176,7 @@ class Control:
     def _define(self, record: DefinitionRecord, offset: int) -> Change:
         effect = Activate(record.service_object, record.version, record.change)
         before = self._partition.in_force(record.service_object)
-        after = self._partition.store.changed(effect)
+        after = self._partition.store.changed([effect]).get(record.service_object)
         if after is not None:
             definition = after.definition
             effect = effect._replace(members=members(definition), kept=kept(definition))

@@ -102,12 +102,17 @@ class Partition:
         """Load their components anew when needed; with their last updates, if asked."""
         gone = self._components.forget(service_objects)
         if last_updates:
-            self._last_updates.forget(self._last_updates.of(gone))
+            self._last_updates.forget_all(gone)
 
     def reload(self, service_object: str) -> None:
         """It has changed, or gone: load its component anew when needed."""
         self._components.reload(service_object)
-        self._last_updates.forget(self._last_updates.of({service_object}))
+        self._last_updates.forget_all([service_object])
+
+    def reload_all(self, members: Iterable[str], changed: Iterable[str]) -> None:
+        """The same of some that have changed; `members` are all of their components."""
+        self._components.forget(members)
+        self._last_updates.forget_all(changed)
 
     def reload_purged(self, service_object: str) -> None:
         """It was deleted, or a stream of it erased: reload it, and its rows are to be removed."""
@@ -194,8 +199,7 @@ class Partition:
         if unknown:
             found = asked_for(unknown, self.graph, self.store)
             self._last_updates.keep(found.items())
-        known = self._last_updates.known
-        return {ref: known[ref] for ref in needed}
+        return self._last_updates.of(needed)
 
     def recall_all(self, work: Work) -> None:
         """Ask for those of several tenants together, where they are not known."""

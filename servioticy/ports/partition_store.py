@@ -196,6 +196,12 @@ class Activate(NamedTuple):
     """those of them that some composite reads beside another trigger"""
 
 
+class ActivateAll(NamedTuple):
+    """The same of many Service Objects, each once, that neither name others' streams nor did."""
+
+    changes: tuple[Activate, ...]
+
+
 class Delete(NamedTuple):
     """A Service Object is gone from here on; what is stored of it is left to `purge`.
 
@@ -291,7 +297,16 @@ class EndInputs(NamedTuple):
 
 
 Effect: TypeAlias = (
-    Activate | Delete | Erase | Allow | Revoke | Release | Read | BeginInputs | EndInputs
+    Activate
+    | ActivateAll
+    | Delete
+    | Erase
+    | Allow
+    | Revoke
+    | Release
+    | Read
+    | BeginInputs
+    | EndInputs
 )
 """What a control record brings about in the store, together with the progress past it."""
 
@@ -395,10 +410,11 @@ class PartitionStore(Protocol):
         and `read_in` are as they stand at the stored progress.
         """
 
-    def changed(self, change: Activate) -> ServiceObject | None:
-        """The Service Object as this makes it; None where it has been done, or cannot be.
+    def changed(self, changes: Sequence[Activate]) -> Mapping[str, ServiceObject]:
+        """Return the Service Objects as these make them, by their ids.
 
-        Its `stream_ids`, `inputs` and `read_in` are left out.
+        Not those of which it has been done, or cannot be; and of many the first, a megabyte of
+        documents or one. Their `stream_ids`, `inputs` and `read_in` are left out.
         """
 
     def owners(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:

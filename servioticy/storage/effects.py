@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Sequence
+from typing import Any, assert_never
 
 from servioticy.ports.partition_store import (
     Activate,
+    ActivateAll,
     Allow,
     BeginInputs,
     Delete,
@@ -28,6 +30,8 @@ def take_effect(database: Database, effect: Effect, partition: int) -> None:
     match effect:
         case Activate():
             _activate(database, effect, partition)
+        case ActivateAll(changes):
+            database.rows(_SQL["activate_all"], named_changes(changes))
         case Delete():
             _delete(database, effect, partition)
         case Erase():
@@ -46,6 +50,15 @@ def take_effect(database: Database, effect: Effect, partition: int) -> None:
             borders.end(database, effect, partition)
         case unknown:
             assert_never(unknown)
+
+
+def named_changes(changes: Sequence[Activate]) -> dict[str, Any]:
+    """The columns of changes."""
+    return {
+        "service_objects": [each.service_object for each in changes],
+        "versions": [each.version for each in changes],
+        "changes": [each.change for each in changes],
+    }
 
 
 def _activate(database: Database, effect: Activate, partition: int) -> None:

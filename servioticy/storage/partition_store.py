@@ -46,7 +46,7 @@ from servioticy.storage.accounts import account
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
 from servioticy.storage.database import Copied, Database, Prepared
-from servioticy.storage.effects import take_effect
+from servioticy.storage.effects import named_changes, take_effect
 from servioticy.storage.purge import purge
 from servioticy.storage.queries import queries
 
@@ -56,6 +56,9 @@ _CLAIM = 1_701_013  # class of our advisory locks: any number that nothing else 
 _BESIDE = 1_701_014
 READ_AT_ONCE = 65_536
 """Characters of documents that are read before the first of them is given out."""
+
+CHANGED_BYTES = 1024 * 1024
+"""Of documents that are looked at together as changes make them; or one."""
 
 PARSED = 128 * 1024 * 1024
 """Bytes of definitions kept parsed: a change loads its whole component anew. Of those that are
@@ -166,10 +169,11 @@ class PostgresPartitionStore:
         grants = tuple(Grant(*each) for each in granted or ())
         return ServiceObject(definition, tenant, version, sequence, {}, grants)
 
-    def changed(self, change: Activate) -> ServiceObject | None:
-        """The Service Object as this makes it; None where it has been done, or cannot be."""
-        row = self._database.row(self._sql["changed"], change._asdict())
-        return None if row is None else self._service_object(*row)
+    def changed(self, changes: Sequence[Activate]) -> Mapping[str, ServiceObject]:
+        """Return the Service Objects as these make them, by their ids; of many the first."""
+        values = named_changes(changes) | {"most_bytes": CHANGED_BYTES}
+        rows = self._database.rows(self._sql["changed"], values)
+        return {row[0]: self._service_object(*row) for row in rows}
 
     def _with_numbers(self, some: Sequence[ServiceObject]) -> Iterator[ServiceObject]:
         """The Service Objects with the numbers under which their updates are stored."""

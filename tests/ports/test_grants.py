@@ -177,11 +177,11 @@ def test_grants_go_with_their_service_object(storage: Storage, tenant: int, othe
 
 def test_a_definition_shows_what_it_will_be_until_it_is(storage: Storage, tenant: int) -> None:
     again = Activate("so1", 1, 2)
-    found = storage.store.changed(again)
+    found = storage.store.changed([again]).get(again.service_object)
     assert found is not None
     assert (found.id, found.tenant, found.version) == ("so1", tenant, 1)
 
     took_effect(storage, 1, again)
 
-    assert storage.store.changed(again) is None
-    assert storage.store.changed(Activate("nothing", 1, 9)) is None
+    assert storage.store.changed([again]) == {}
+    assert storage.store.changed([Activate("nothing", 1, 9)]) == {}

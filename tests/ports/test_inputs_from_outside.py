@@ -152,7 +152,7 @@ def test_who_is_deleted_reads_nothing(border: Border) -> None:
 def test_what_a_change_makes_is_told_without_inputs(border: Border) -> None:
     border.in_force()
 
-    found = border.store.changed(Activate("r", 1, 99))
+    found = border.store.changed([Activate("r", 1, 99)]).get("r")
 
     assert found is not None
     assert (found.id, found.inputs, found.read_in) == ("r", {}, {})

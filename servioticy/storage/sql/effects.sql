@@ -6,6 +6,15 @@ UPDATE service_objects
    AND (active_change < %(change)s OR active_version IS NULL AND active_change = 0)
 RETURNING tenant_id;
 
+-- activate_all --
+-- The same of many.
+UPDATE service_objects
+   SET active_version = made.version, active_change = made.change
+  FROM unnest(%(service_objects)s::text[], %(versions)s::integer[], %(changes)s::bigint[])
+       AS made (id, version, change)
+ WHERE service_objects.id = made.id
+   AND (active_change < made.change OR active_version IS NULL AND active_change = 0);
+
 -- allow --
 UPDATE grants
    SET active = true

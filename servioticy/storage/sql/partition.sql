@@ -60,7 +60,9 @@ SELECT from_partition, next_offset
 SELECT id, service_objects.tenant_id, owner_partition, active_version,
        deleted_at IS NOT NULL AND active_version IS NULL AS deleted, coalesce(bytes, 0)
   FROM service_objects
-  LEFT JOIN definitions ON service_object = id AND definitions.version = active_version
+  LEFT JOIN definitions ON service_object = id
+   AND definitions.version = active_version
+   AND definitions.tenant_id = service_objects.tenant_id
  WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
  ORDER BY sequence;
 
@@ -69,7 +71,9 @@ SELECT id, service_objects.tenant_id, owner_partition, active_version,
 SELECT component, id, service_objects.tenant_id, owner_partition, active_version,
        deleted_at IS NOT NULL AND active_version IS NULL AS deleted, coalesce(bytes, 0)
   FROM service_objects
-  LEFT JOIN definitions ON service_object = id AND definitions.version = active_version
+  LEFT JOIN definitions ON service_object = id
+   AND definitions.version = active_version
+   AND definitions.tenant_id = service_objects.tenant_id
  WHERE component IN (SELECT component FROM service_objects WHERE id = ANY(%(ids)s))
  ORDER BY component, sequence;
 
@@ -88,7 +92,18 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
  ORDER BY sequence;
 
 -- changed --
--- The same of one, as a change makes it that has not been made yet.
+-- The same as changes make them that have not been made yet: of the first ones, up to a size.
+WITH made AS (
+    SELECT asked.id, asked.version, asked.number,
+           sum(bytes) OVER (ORDER BY asked.number) - bytes AS before
+      FROM unnest(%(service_objects)s::text[], %(versions)s::integer[], %(changes)s::bigint[])
+           WITH ORDINALITY AS asked (id, version, change, number)
+      JOIN service_objects ON service_objects.id = asked.id
+       AND active_change < asked.change
+      JOIN definitions ON service_object = asked.id
+       AND definitions.version = asked.version
+       AND definitions.tenant_id = service_objects.tenant_id
+)
 SELECT service_objects.id, service_objects.tenant_id, sequence, definitions.version,
        definitions.document::text,
        (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))
@@ -96,12 +111,13 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, definitions.vers
          WHERE grants.service_object = service_objects.id
            AND grants.tenant_id = service_objects.tenant_id
            AND active)
-  FROM service_objects
-  JOIN definitions ON service_object = service_objects.id
-   AND definitions.version = %(version)s
+  FROM made
+  JOIN service_objects ON service_objects.id = made.id
+  JOIN definitions ON service_object = made.id
+   AND definitions.version = made.version
    AND definitions.tenant_id = service_objects.tenant_id
- WHERE service_objects.id = %(service_object)s
-   AND active_change < %(change)s;
+ WHERE before < %(most_bytes)s
+ ORDER BY made.number;
 
 -- stored_as --
 -- Under which numbers the updates of these streams of Service Objects are stored. Not of all that

@@ -8,6 +8,7 @@ from memory import borders
 from memory.state import GONE, Purge, State
 from servioticy.ports.partition_store import (
     Activate,
+    ActivateAll,
     Allow,
     BeginInputs,
     Delete,
@@ -25,6 +26,9 @@ def take_effect(state: State, effect: Effect, partition: int) -> None:
     match effect:
         case Activate():
             _activate(state, effect, partition)
+        case ActivateAll(changes):
+            for each in changes:
+                _activate(state, each, partition)
         case Delete():
             _delete(state, effect, partition)
         case Erase():

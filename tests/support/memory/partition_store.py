@@ -42,6 +42,7 @@ from servioticy.ports.partition_store import (
     Use,
 )
 
+CHANGED_BYTES = 1024 * 1024
 PARSED = 16 * 1024 * 1024
 """Bytes of definitions kept parsed."""
 
@@ -165,15 +166,22 @@ class MemoryPartitionStore:
             {name: tuple(sorted(partitions)) for name, partitions in read_in.items()},
         )
 
-    def changed(self, change: Activate) -> ServiceObject | None:
-        """The Service Object as this makes it; None where it has been done, or cannot be."""
+    def changed(self, changes: Sequence[Activate]) -> Mapping[str, ServiceObject]:
+        """Return the Service Objects as these make them, by their ids; of many the first."""
         self._state.ask_postgres()
+        made: dict[str, ServiceObject] = {}
+        room = CHANGED_BYTES
         with self._state.lock:
-            row = self._state.service_objects.get(change.service_object)
-            if row is None or row.active_change >= change.change:
-                return None
-            found = self._service_object(replace(row, active_version=change.version))
-            return found and replace(found, stream_ids={}, inputs={}, read_in={})
+            for each in changes:
+                row = self._state.service_objects.get(each.service_object)
+                document = self._state.definitions.get((each.service_object, each.version))
+                if row is None or document is None or row.active_change >= each.change:
+                    continue
+                found = self._service_object(replace(row, active_version=each.version))
+                if found is not None and room > 0:
+                    made[row.id] = replace(found, stream_ids={}, inputs={}, read_in={})
+                room -= len(document)
+        return made
 
     def grant(self, grant: str) -> Grant | None:
         """Return a grant, whether it is in force yet or not; None where it is gone."""

@@ -72,8 +72,8 @@ class World:
     @property
     def knows(self) -> tuple[bool, bool]:
         """Whether it still knows the Service Object, and its last update."""
-        known = self.partition._last_updates.known
-        return self.partition.known(REF.service_object) is not None, REF in known
+        knows_last = self.partition._last_updates.knows(REF)
+        return self.partition.known(REF.service_object) is not None, knows_last
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
+from servioticy.ports.partition_store import ActivateAll
 
 LIMITS = Limits(8, 1000)
 
@@ -71,7 +72,9 @@ class Noting:
     def store(self, batch):
         replaced = self._store.store(batch)
         self._order += [each.offset for each in batch.updates if each.position == 0]
-        if batch.effect is not None:
+        if isinstance(batch.effect, ActivateAll):
+            self._order += range(batch.first_offset, batch.next_offset)
+        elif batch.effect is not None:
             self._order += [key.offset for key in batch.taken_up] or [batch.next_offset - 1]
         return replaced
 

@@ -213,24 +213,6 @@ def slowly() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("contested", [False, True])
-def test_updates_wait_for_their_component(in_sandbox: Evaluators, contested: bool) -> None:
-    """The law below would hold, too, if nothing had to wait."""
-    platform = MemoryPlatform()
-    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
-    things = [Object(each, ("d0",), ()) for each in ("first", "second", "third")]
-    for thing in things:
-        define(thing, {}, tenant, platform)
-    append(platform, [((each.id, "d0"), 1, 1) for each in things])
-    shares = Whims([])
-    shares.contested = contested
-    with slowly():
-        runs = Runs(platform, in_sandbox, shares, {})
-        runs.take(0, len(platform.state.log[0]))
-
-    assert platform.state.put_off
-
-
 def defined(*ids: tuple[str, str]) -> tuple[MemoryPlatform, int]:
     """Service Objects of tenants, each by itself; and where their updates begin, one of each."""
     platform = MemoryPlatform()

@@ -8,47 +8,65 @@ from oracle import Object
 from serial_order import define
 
 from pipeline.state import components
-from pipeline.state.last_update_cache import ENTRY_BYTES, LastUpdateCache
+from pipeline.state.last_update_cache import ENTRY_BYTES, OBJECT_BYTES, LastUpdateCache
 from pipeline.state.partition import Partition
 from pipeline.state.weights import STREAM_BYTES
 from sandbox import argument_names
 from servioticy.domain.model import LastUpdate, StreamRef
 
-A, B, C = (StreamRef("so", name) for name in "abc")
+A, B, C = (StreamRef(name, "d") for name in "abc")
+OTHER = StreamRef("a", "e")
 
 
 def last(size: int) -> LastUpdate:
     return LastUpdate(1, b"x" * size)
 
 
-def test_the_least_recently_used_last_update_goes_first() -> None:
-    known = LastUpdateCache(2 * (ENTRY_BYTES + 10))
+def test_what_was_used_least_recently_goes_first() -> None:
+    known = LastUpdateCache(2 * (OBJECT_BYTES + ENTRY_BYTES + 10))
     for ref in (A, B, C):
         known.keep([(ref, last(10))])
     known.use([A])
     known.trim()
 
-    assert list(known.known) == [C, A]
+    assert [known.knows(ref) for ref in (A, B, C)] == [True, False, True]
+    assert known.of([C, A]) == {C: last(10), A: last(10)}
+
+
+def test_streams_of_a_service_object_go_together() -> None:
+    """What one of its trees needs is mostly all of it."""
+    known = LastUpdateCache(OBJECT_BYTES + 2 * ENTRY_BYTES + 5)
+    known.keep([(A, last(5)), (OTHER, None)])
+    known.trim()
+    assert (known.knows(A), known.knows(OTHER)) == (True, True)
+
+    known.keep([(B, None)])
+    known.trim()
+
+    assert (known.knows(A), known.knows(OTHER)) == (False, False)
+    assert known.bytes == OBJECT_BYTES + ENTRY_BYTES
 
 
 @pytest.mark.parametrize(("size", "kept"), [(10, True), (11, False)])
 def test_the_room_is_counted_in_bytes(size: int, kept: bool) -> None:
-    known = LastUpdateCache(ENTRY_BYTES + 10)
+    known = LastUpdateCache(OBJECT_BYTES + ENTRY_BYTES + 10)
     known.keep([(A, last(size))])
     known.trim()
 
-    assert (A in known.known) == kept
+    assert known.knows(A) == kept
 
 
 def test_what_is_kept_anew_or_forgotten_is_not_counted_twice() -> None:
     known = LastUpdateCache(10**6)
     known.keep([(A, last(1000))])
     known.keep([(A, None)])
-    known.keep([(B, last(5))])
-    known.forget([B, C])
+    known.keep([(OTHER, last(5))])
+    known.forget([OTHER, C])
 
-    assert known.bytes == ENTRY_BYTES
-    assert known.use([A, B]) == [B]
+    assert known.bytes == OBJECT_BYTES + ENTRY_BYTES
+    assert known.use([A, OTHER]) == [OTHER]
+    known.forget_all(["a", "b"])
+    assert known.bytes == 0
 
 
 ONE = 2 * STREAM_BYTES
