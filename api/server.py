@@ -18,6 +18,7 @@ from api.edge.hall import Hall
 from api.http.read_after_write import Progress
 from servioticy.doors.door import Door
 from servioticy.errors import SetupError
+from servioticy.garbage import Garbage
 from servioticy.metrics import Registry
 from servioticy.metrics.loop_lag import LoopLag
 from servioticy.settings import Settings, changed
@@ -97,6 +98,7 @@ async def _serve(
         loop.add_signal_handler(number, stop.set)
     edge = Edge(application, progress, settings, loop, registry)
     LoopLag(registry).start()
+    Garbage().start()
     door = attend([listener], edge, loop)
     await stop.wait()
     door.close()

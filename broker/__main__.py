@@ -24,6 +24,7 @@ from delivery.admission.spending import Spending
 from delivery.rest_api import Api
 from servioticy import bootstrap
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
+from servioticy.garbage import Garbage
 from servioticy.metrics import Registry, serve
 from servioticy.metrics.loop_lag import LoopLag
 from servioticy.settings import Settings
@@ -73,6 +74,7 @@ async def run(chosen: Settings) -> None:
     observe_broker(hub, feeds, broker, queues, bridges, registry)
     serve(registry, chosen.metrics_host, chosen.mqtt.metrics_port)
     LoopLag(registry).start()
+    Garbage().start()
     try:
         await api.start()
         await accounts.start()

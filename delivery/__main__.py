@@ -25,6 +25,7 @@ from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
+from servioticy.garbage import Garbage
 from servioticy.identity.console_sessions import AddressesOfSessions
 from servioticy.metrics import Registry, serve
 from servioticy.metrics.loop_lag import LoopLag
@@ -90,6 +91,7 @@ async def run(chosen: Settings) -> None:
     observe_actuations(actuating.queues, actuating.acting, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
     LoopLag(registry).start()
+    Garbage().start()
     http = HttpTransport(hub, feeds, pulls)
     live = partial(LiveSession, hub, feeds, pulls, Devices(actuating.queues, api))
     place = bootstrap.console_place(chosen)

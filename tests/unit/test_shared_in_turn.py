@@ -37,7 +37,7 @@ WHY = {
     "api/http/reading.py:Reading.__init__": BRIEF,
     "api/http/reading.py:Reading.start": OURS,
     "api/resources/tokens.py:_Ended.__init__": BRIEF,
-    "api/search/apart.py:SearchesApart.__init__": BRIEF,
+    "api/stepping/apart.py:StepsApart.__init__": BRIEF,
     "api/workers.py:inherited": OURS,
     "broker/claims.py:Claims.__init__": "one that waits of each address",
     "broker/claims.py:Claims.ask": "a lock for each address",
