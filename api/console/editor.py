@@ -188,7 +188,7 @@ def _page(
 
 
 def _names(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what code of this document may name: streams, and values of their channels."""
+    """Yield what code of this document may name: streams, groups, and values of channels."""
     is_function = document.get("version") == "0.2.0"
     streams = document.get("streams") or {}
     for name, stream in streams.items():
@@ -198,7 +198,10 @@ def _names(document: Mapping[str, Any]) -> Iterator[str]:
                 yield f"iot.value({name}, '{channel}')"
             else:
                 yield f"{{${name}.channels.{channel}.current-value}}"
-    yield from document.get("groups") or {}
+    for name in document.get("groups") or {}:
+        yield name
+        if is_function:
+            yield f"iot.value({name})"
 
 
 def _active(api: Api, device: str) -> int | None:

@@ -10,8 +10,8 @@ from api.console.editing import Edited, Pointer, line_and_column
 
 _IN_CODE = re.compile(r": line ([0-9]{1,9}), column ([0-9]{1,9})")
 SHOWN = 20
-WIDEST = 160
-"""Characters of a line that are shown."""
+BEFORE, WIDEST = 30, 90
+"""Characters of a line that are shown; so many of them before the place."""
 
 
 class Problem(NamedTuple):
@@ -23,7 +23,9 @@ class Problem(NamedTuple):
     at: int
     """The same place as a number of characters from the beginning."""
     text: str
-    """The line."""
+    """The line around it."""
+    before: int
+    """So many characters of that stand before the place."""
 
 
 def problem(reason: str, text: str, at: int) -> Problem:
@@ -33,7 +35,8 @@ def problem(reason: str, text: str, at: int) -> Problem:
     begin = at - column + 1
     end = text.find("\n", at)
     whole = text[begin : end if end >= 0 else len(text)]
-    return Problem(reason, line, column, at, whole[:WIDEST])
+    cut = max(0, column - 1 - BEFORE)
+    return Problem(reason, line, column, at, whole[cut : cut + WIDEST], column - 1 - cut)
 
 
 def problems(refused: Mapping[str, Any], edited: Edited, text: str) -> list[Problem]:

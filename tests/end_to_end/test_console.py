@@ -197,3 +197,55 @@ def test_the_topology_shows_what_is_made_of_what_and_how_often(
 
     visitor.press("fahrenheit Cellar: in Fahrenheit", role="link")
     visitor.page.get_by_role("heading", name="fahrenheit derived").wait_for()
+
+
+def test_a_document_is_changed_tried_saved_and_taken_back(visitor: Person, cellar: Cellar) -> None:
+    """By labels and the keyboard: what is wrong leads to its place in the text."""
+    cellar.send_history()
+    visitor.sign_in(cellar.token)
+    visitor.press("Cellar: in Fahrenheit", role="link")
+    visitor.press("Document", role="link")
+    text = visitor.page.get_by_role("textbox", name="Document", exact=True)
+    text.wait_for()
+    visitor.look("editor")
+    whole = text.input_value()
+    assert "`\nfunction(device)" in whole
+
+    def has(content: str) -> None:
+        visitor.find("textbox", "Document")
+        visitor.page.keyboard.press("Control+A")
+        visitor.page.keyboard.insert_text(content)
+
+    has(whole.replace("value * 1.8 + 32", "value * 1.8 +"))
+    visitor.press("Try")
+    visitor.sees("1 thing to mend")
+    visitor.look("editor-wrong")
+    line = whole[: whole.index("value * 1.8")].count("\n") + 1
+    visitor.press(f"Go to line {line}")
+    place = text.evaluate("each => each.value.slice(0, each.selectionStart).split('\\n').length")
+    assert place == line
+    # The browser says itself that the page was a 400.
+    visitor.wrong = [each for each in visitor.wrong if "400" not in each]
+
+    has(whole.replace("value * 1.8 + 32", "value * 1.8 + 33"))
+    visitor.press("Try")
+    visitor.sees("of 20 updates would differ")
+    visitor.sees("emitted 20")
+    visitor.look("editor-tried")
+
+    visitor.find("textbox", "Document")
+    visitor.page.keyboard.press("Control+End")
+    visitor.write("Name of a stream or channel", "fahrenheit", role="combobox")
+    visitor.press("Insert")
+    assert text.input_value().endswith("fahrenheit")
+    has(whole.replace("value * 1.8 + 32", "value * 1.8 + 33"))
+    visitor.press("Save")
+    visitor.sees("Version 2 is in force.")
+
+    visitor.press("Compare version 1", role="link")
+    visitor.sees("What has changed since then")
+    visitor.look("version")
+    visitor.press("Put version 1 in force again")
+    visitor.sees("Version 1 is in force.")
+    assert text.input_value() == whole
+    visitor.look("editor-saved")

@@ -57,6 +57,15 @@ def test_a_place_behind_the_end_is_the_end() -> None:
     assert problem("no", "ab", 7)[1:4] == (1, 3, 2)
 
 
+def test_of_a_long_line_what_is_around_the_place_is_shown() -> None:
+    text = "x\n" + "a" * 500 + "b" + "c" * 500
+    found = problem("no", text, text.index("b"))
+
+    assert (found.line, found.column) == (2, 501)
+    assert found.text[found.before] == "b"
+    assert len(found.text) == 90
+
+
 @pytest.mark.parametrize("refused", [{}, {"errors": []}, {"errors": 3}, {"message": "no"}])
 def test_what_tells_no_place_is_at_the_beginning(refused: dict[str, Any]) -> None:
     (found,) = problems(refused, read(TEXT), TEXT)
