@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from api.documents.around import MAX_RELATED, understood
 from api.services import Services
-from api.trials.trial import Trial
+from api.trials.trial import STREAMS_AROUND, Trial
 from servioticy.domain.access import Right, Scope
 from servioticy.domain.model import Definition, ServiceObject, ServiceObjectKey
 from servioticy.ports.stream_graph import Relatives
+from servioticy.refusals import Refused
 
 
 class Tried(NamedTuple):
@@ -23,7 +24,7 @@ class Tried(NamedTuple):
 
 
 def trial(tried: Tried, key: ServiceObjectKey, scope: Scope, services: Services) -> Trial:
-    """Return it, with all of the tenant's that may be derived from the Service Object.
+    """Return it, with all of the tenant's that may be derived from it. Raises Refused.
 
     Both versions bear the number of the one in force: code that throws dice throws the same.
     """
@@ -39,6 +40,12 @@ def trial(tried: Tried, key: ServiceObjectKey, scope: Scope, services: Services)
     others, _complete = understood(Relatives(own, below.complete), services)
     itself = ServiceObject(tried.before, key.tenant, tried.version, sequence, {})
     changed = replace(itself, definition=tried.after)
+    streams = sum(len(each.definition.streams) for each in (itself, changed, *others))
+    if streams > STREAMS_AROUND:
+        raise Refused(
+            f"What may be derived from it has {streams} streams, and a trial looks at "
+            f"{STREAMS_AROUND} at most"
+        )
     return Trial(
         key.tenant,
         scope,

@@ -17,6 +17,8 @@ VERSION_BYTES = 2 * 1024 * 1024
 """Of a version: what its computations made, and what is told of how they ended."""
 STREAMS = 2_000
 """Whose updates are read or made."""
+STREAMS_AROUND = 10_000
+"""In all documents that are looked at for them: it takes half a second of a step."""
 INPUT_BYTES = 4 * 1024 * 1024
 """Of the updates that are played, and as many of those that were there before."""
 

@@ -287,6 +287,10 @@ def test_more_streams_than_it_looks_at_are_refused(
     assert answer.status_code == 400
     assert "This concerns 2 streams, and a trial looks at 1 at most" in answer.text
     assert bounds.STREAMS == 2_000
+    monkeypatch.setattr("api.documents.trials.STREAMS_AROUND", 3)
+    answer = alice.ask("POST", f"/{so}/try", json=doubling())
+    assert answer.status_code == 400
+    assert "has 4 streams, and a trial looks at 3 at most" in answer.text
 
 
 def test_a_process_of_its_own_tells_the_same(
