@@ -86,7 +86,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "dynamic_groups.next_look": ({"group_looks"}, FLEETS),
     "partition.component": ({"service_objects", "definitions"}, PIPELINE),
     "partition.components": ({"service_objects", "definitions"}, PIPELINE),
-    "partition.service_objects": ({"service_objects", "definitions", "grants"}, PIPELINE),
+    "partition.service_objects": ({"service_objects", "definitions"}, PIPELINE),
     "partition.changed": ({"service_objects", "definitions", "grants"}, PIPELINE),
     "effects.allow": ({"grants"}, PIPELINE),
     "effects.revoke": ({"grants"}, PIPELINE),

@@ -67,28 +67,52 @@ SELECT id, service_objects.tenant_id, owner_partition, active_version,
  ORDER BY sequence;
 
 -- components --
--- The same for many at once: whole components, each member with the component that it is of.
-SELECT component, id, service_objects.tenant_id, owner_partition, active_version,
-       deleted_at IS NOT NULL AND active_version IS NULL AS deleted, coalesce(bytes, 0)
-  FROM service_objects
-  LEFT JOIN definitions ON service_object = id
-   AND definitions.version = active_version
-   AND definitions.tenant_id = service_objects.tenant_id
- WHERE component IN (SELECT component FROM service_objects WHERE id = ANY(%(ids)s))
+-- The same for many at once: whole components, each member with the component that it is of. Here
+-- and below each is looked up by itself (OFFSET 0): a plan that reads a table through costs, with
+-- each batch, what the whole fleet has.
+SELECT component, id, tenant_id, owner_partition, active_version, deleted, coalesce(bytes, 0)
+  FROM (SELECT DISTINCT component AS wanted
+          FROM unnest(%(ids)s::text[]) AS asked (service_object)
+         CROSS JOIN LATERAL (
+               SELECT component
+                 FROM service_objects
+                WHERE id = asked.service_object
+               OFFSET 0) AS found) AS found
+ CROSS JOIN LATERAL (
+       SELECT component, id, tenant_id, owner_partition, active_version, sequence,
+              deleted_at IS NOT NULL AND active_version IS NULL AS deleted
+         FROM service_objects
+        WHERE component = wanted
+       OFFSET 0) AS members
+  LEFT JOIN LATERAL (
+       SELECT bytes
+         FROM definitions
+        WHERE service_object = members.id
+          AND version = active_version
+          AND tenant_id = members.tenant_id
+       OFFSET 0) AS definition ON true
  ORDER BY component, sequence;
 
 -- service_objects --
 -- The documents in force of these Service Objects, and the grants by which others read them.
-SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
-       definitions.document::text,
+SELECT found.id, found.tenant_id, sequence, active_version, document::text,
        (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))
           FROM grants
-         WHERE grants.service_object = service_objects.id
-           AND grants.tenant_id = service_objects.tenant_id
+         WHERE grants.service_object = found.id
+           AND grants.tenant_id = found.tenant_id
            AND active)
-  FROM service_objects
-  JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
- WHERE service_objects.id = ANY(%(ids)s)
+  FROM unnest(%(ids)s::text[]) AS asked (id)
+ CROSS JOIN LATERAL (
+       SELECT id, tenant_id, sequence, active_version
+         FROM service_objects
+        WHERE id = asked.id
+       OFFSET 0) AS found
+ CROSS JOIN LATERAL (
+       SELECT document
+         FROM definitions
+        WHERE service_object = found.id
+          AND version = active_version
+       OFFSET 0) AS definition
  ORDER BY sequence;
 
 -- changed --
@@ -122,13 +146,16 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, definitions.vers
 -- stored_as --
 -- Under which numbers the updates of these streams of Service Objects are stored. Not of all that
 -- they have: each of their versions may have declared others.
-SELECT s.service_object, s.name, s.stored_as
+SELECT asked.service_object, asked.name, stored_as
   FROM unnest(%(service_objects)s::text[], %(tenants)s::bigint[], %(names)s::text[])
        AS asked (service_object, tenant_id, name)
-  JOIN streams AS s
-    ON s.service_object = asked.service_object
-   AND s.tenant_id = asked.tenant_id
-   AND s.name = asked.name;
+ CROSS JOIN LATERAL (
+       SELECT stored_as
+         FROM streams
+        WHERE service_object = asked.service_object
+          AND tenant_id = asked.tenant_id
+          AND name = asked.name
+       OFFSET 0) AS found;
 
 -- grant --
 SELECT id, grantee, stream, derived_only
