@@ -104,6 +104,26 @@ def test_a_device_over_stomp(broker: RunningBroker, lamp: str) -> None:
     device.close()
 
 
+def test_the_originals_login_is_a_device_once_it_has_shown_a_token(
+    broker: RunningBroker, lamp: str
+) -> None:
+    """By the first part of a topic, as its clients do; until then it is refused (differences)."""
+    made = submit(broker, lamp)
+    nobody = StompClient(broker.port, "shines", login="compose", versions="1.1,1.0")
+    nobody.send("SUBSCRIBE", {"id": "1", "destination": f"/topic/{lamp}.actions"})
+    assert nobody.receive().command == "ERROR"
+    nobody.close()
+
+    client = StompClient(broker.port, "shines", login="compose", versions="1.1,1.0")
+    client.send("SUBSCRIBE", {"id": "0", "destination": f"/topic/{ALICE}.to"})
+    client.send("SUBSCRIBE", {"id": "1", "destination": f"/topic/{lamp}.actions"})
+    message = client.receive()
+
+    assert (message.command, message.headers["subscription"]) == ("MESSAGE", "1")
+    assert orjson.loads(message.body)["id"] == made[0]
+    client.close()
+
+
 def test_what_a_device_says_goes_to_the_api(broker: RunningBroker, lamp: str) -> None:
     with MqttClient(broker.port, ALICE) as device:
         device.acknowledged(device.publish(f"{lamp}/actuations/17", "done: é", 1))
