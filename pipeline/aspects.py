@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from pipeline.growth import Asked, Entered, Entering, RegionOutput, Verdict
+from pipeline.growth import Asked, Entered, Entering, Keeping, RegionOutput, Verdict
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import dispatch
@@ -26,7 +26,7 @@ Dispatch: TypeAlias = Callable[
     tuple[list[Entering], list[Verdict]],
 ]
 Fetch: TypeAlias = Callable[
-    [Sequence[Entering], Sequence[LoggedUpdate], Graph, LastUpdates, Rules],
+    [Sequence[Entering], Sequence[LoggedUpdate], Graph, LastUpdates, Rules, Keeping],
     list[Asked],
 ]
 Transform: TypeAlias = Callable[

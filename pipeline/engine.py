@@ -32,6 +32,9 @@ class Engine:
     """So many evaluators are asked at once."""
     clock: Callable[[], float] = time.monotonic
     """Seconds."""
+    now: Callable[[], float] = time.time
+    """Seconds since 1970, by which times come that composites have set themselves: as records of
+    the log. Nothing is computed by it."""
 
     @property
     def backlog(self) -> int:

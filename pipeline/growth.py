@@ -14,12 +14,23 @@ from typing import NamedTuple, TypeAlias
 from sandbox.trees import Call, Event, Path, Tree
 from servioticy.domain.known_streams import KnownStream, Region
 from servioticy.domain.model import LastUpdate, Timestamp
+from servioticy.ports.kept_entries import Stored
 from servioticy.ports.partition_store import TreeKey
 
 NewUpdate: TypeAlias = tuple[KnownStream, Timestamp, bytes, Path, bytes | None]
 """An update that this batch stores: stream, timestamp, document, path through its tree, and
 the state of the stream's evaluator with it, if there is one. At the empty path it came from
 outside. A plain tuple: there are many."""
+
+KeptEntry: TypeAlias = tuple[KnownStream, bytes, bytes | None, int | None, int]
+"""What a composite keeps: stream, key, value or nothing, when it is due, and by how many bytes
+that is more than before."""
+
+Keys: TypeAlias = Sequence[tuple[KnownStream, bytes]]
+"""Of composites, what they keep is to be known."""
+
+Keeping: TypeAlias = Mapping[KnownStream, Mapping[bytes, Stored | None]]
+"""What is kept under the keys that are known."""
 
 Entered: TypeAlias = Mapping[Region, Mapping[int, list[Event]]]
 """What comes into regions of one level: of each tree, by its number in the batch."""
@@ -41,6 +52,8 @@ class Finished(NamedTuple):
     """The same of inputs from outside that are kept."""
     repeating: Set[KnownStream]
     """Streams with an update that is not newer than their last one was at its place."""
+    kept: Sequence[KeptEntry] = ()
+    """What composites keep otherwise than before."""
 
 
 class Entering(NamedTuple):
@@ -50,6 +63,14 @@ class Entering(NamedTuple):
     numbers: Sequence[int]
     """Of each tree, its number in the batch."""
     trees: Sequence[Tree]
+
+
+class StateLacking(Exception):
+    """What composites keep under these keys has to be known before their trees can be grown."""
+
+    def __init__(self, keys: Keys) -> None:
+        super().__init__(f"{len(keys)} entries have to be known")
+        self.keys = keys
 
 
 class Asked(NamedTuple):
@@ -68,6 +89,8 @@ class RegionOutput(NamedTuple):
     region: Region
     number: int
     updates: Sequence[NewUpdate]
+    kept: Sequence[KeptEntry] = ()
+    """What its composites keep otherwise than before, with the last of all trees."""
 
 
 class Verdict(NamedTuple):

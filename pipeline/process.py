@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pipeline.engine import Engine
 from pipeline.errors import BatchTooSlow, TreeTooSlow
-from pipeline.growth import Verdict
+from pipeline.growth import Keeping, StateLacking, Verdict
 from pipeline.limits import BATCH_SECONDS, MAX_WAITING
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
@@ -77,25 +77,29 @@ def process(
     while entered := state.next_level():
         entering, ended = stages.dispatch(entered, updates, rules, spending)
         state.end(ended)
-        asked = stages.fetch(entering, updates, graph, last_updates, rules)
-        if not asked:
-            continue
-        within = None if rules.alone else _seconds_left(work, spending)
-        try:
-            new, ended = yield partial(
-                stages.transform,
-                asked,
-                updates,
-                engine.evaluators,
-                decided,
-                rules,
-                spending,
-                within,
-            )
-        except TookTooLong as error:
-            raise _overflow(work, error) from error
-        state.add(new)
-        state.end(ended)
+        keeping: Keeping = {}
+        while entering:
+            asked = stages.fetch(entering, updates, graph, last_updates, rules, keeping)
+            within = None if rules.alone else _seconds_left(work, spending)
+            try:
+                new, ended = yield partial(
+                    stages.transform,
+                    asked,
+                    updates,
+                    engine.evaluators,
+                    decided,
+                    rules,
+                    spending,
+                    within,
+                )
+            except TookTooLong as error:
+                raise _overflow(work, error) from error
+            except StateLacking as lacking:
+                keeping = partition.recall_kept(lacking.keys, keeping)
+                continue
+            state.add(new)
+            state.end(ended)
+            break
     return state
 
 

@@ -91,6 +91,7 @@ class Task:
                 begun = self._claim()
                 self._take_new(begun, rows)
                 begun.schedule.go_on()
+                begun.schedule.wake()
                 begun.schedule.purge(idle=not rows)
                 self._note_success(begun)
                 return

@@ -47,6 +47,14 @@ class LoggedUpdate(NamedTuple):
     """Of what came over a border: the Service Objects that it is for, and of each the numbers of
     its updates in the record."""
 
+    is_tick: bool = False
+    """Whether it is times that a composite has set itself, each a root, and stored nowhere."""
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether its roots are updates of the tenant's own."""
+        return not (self.is_input or self.is_tick)
+
     @property
     def key(self) -> TreeKey:
         """Which tree it is."""

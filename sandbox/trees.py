@@ -21,6 +21,10 @@ is the depth. Updates of a tree are made in order of depth, and then of path."""
 ROOT: Path = ()
 
 
+CLOCK = -2
+"""As the argument of a wake: none, a time has come that the composite has set itself."""
+
+
 class Wake(NamedTuple):
     """An update of a stream makes a composite of the region compute."""
 
@@ -29,7 +33,7 @@ class Wake(NamedTuple):
     node: int
     """The number of the composite."""
     argument: int
-    """Through which of its inputs."""
+    """Through which of its inputs, or CLOCK."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,9 @@ class Node:
     """Nothing is computed while an input other than its own has no update."""
     name: str = ""
     """Of a stream that a composite with `by_input` reads: its name in the composite's state."""
+    keeps: bool = False
+    """It keeps entries under keys, may be woken by the clock, and computes whatever arrives: what
+    timestamps mean to it is its evaluator's affair."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -85,6 +92,17 @@ class Event(NamedTuple):
     """Wake by this number alone, and nothing that follows: one step instead of a tree."""
 
 
+class Kept(NamedTuple):
+    """What a composite keeps under a key from one computation to the next."""
+
+    node: int
+    key: bytes
+    value: bytes | None
+    """None: nothing."""
+    due: int | None = None
+    """At which time of the log the composite is to be woken for it, in ms since 1970."""
+
+
 Tree = Sequence[Event]
 """What comes into the region because of one record of the log, in order of depth and path."""
 
@@ -111,6 +129,8 @@ class Call:
     bounds: Bounds
     refused: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Composites that do not run: each with a kind of verdict and a message."""
+    kept: Sequence[Kept] = ()
+    """What composites keep, as far as it is known; of other keys it is not known."""
 
 
 class Made(NamedTuple):
@@ -156,3 +176,5 @@ class Grown:
     """What follows cannot be grown as it is asked for: code in it ends the process, or is too
     slow, or makes too much. The next tree has to be taken step by step, and those after it each
     alone."""
+    kept: Sequence[Kept] = ()
+    """What composites keep otherwise than before, of each key as it is after these trees."""

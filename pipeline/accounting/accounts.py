@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from pipeline.accounting.splitting import add, named, split, sum_of, wakers
-from pipeline.growth import NewRow, Verdict
+from pipeline.growth import KeptEntry, NewRow, Verdict
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.domain.verdicts import EMITTED
@@ -58,6 +58,12 @@ class Accounts:
             source = UNNAMED if own else StreamRef(*trigger.ref)  # whichever input it is here
             ended = computations[composite.tenant, composite.ref, trigger.tenant, source]
             ended[kind] = ended.get(kind, 0) + times
+
+    def note_kept(self, kept: Iterable[KeptEntry]) -> None:
+        """Note the bytes that composites keep otherwise than before."""
+        for stream, _key, _value, _due, grows in kept:
+            account = self._rows.setdefault(stream, [0, 0, 0, 0])
+            account[2 if grows > 0 else 3] += abs(grows)
 
     def add(self, other: Accounts) -> None:
         """Note all that the other has counted, which counts no more; mostly that takes no time."""

@@ -15,6 +15,7 @@ from pipeline.batching.dead_letters import DeadLetters
 from pipeline.state.components import StillLoading
 from pipeline.state.partition import Partition
 from pipeline.work import Forwarded, LoggedUpdate, Marked, Root, Row
+from servioticy.domain.model import ClockRef, ServiceObject
 from servioticy.domain.records import (
     AcquireRecord,
     BeginRecord,
@@ -24,6 +25,7 @@ from servioticy.domain.records import (
     LogRecord,
     ReadingRecord,
     ReleaseRecord,
+    TickRecord,
     UnreadableRecord,
     UpdateRecord,
     read_record,
@@ -80,10 +82,13 @@ class Intake:
         Returns how many of them, from the first on, need not wait for small ones that are left.
         """
         self._crossed.look_up(records)
-        wanted = [each.service_object for each in records if isinstance(each, UpdateRecord)]
+        wanted = [
+            each.service_object for each in records if isinstance(each, UpdateRecord | TickRecord)
+        ]
         left = self._partition.prepare([*wanted, *self._crossed.readers(records)])
         waits = (
-            isinstance(each, UpdateRecord) and each.service_object in left for each in records
+            isinstance(each, UpdateRecord | TickRecord) and each.service_object in left
+            for each in records
         )
         return next((number for number, each in enumerate(waits) if each), len(records))
 
@@ -100,6 +105,8 @@ class Intake:
             match record:
                 case UpdateRecord():
                     found = [self._admit_update(record, row, late=False, at_once=at_once)]
+                case TickRecord():
+                    found = [self._admit_tick(record, row, late=False, at_once=at_once)]
                 case BorderRecord():
                     if self._is_repeat(record, row):
                         return ()
@@ -121,6 +128,8 @@ class Intake:
         try:
             if isinstance(record, UpdateRecord):
                 return self._admit_update(record, row, late=True, at_once=at_once)
+            if isinstance(record, TickRecord):
+                return self._admit_tick(record, row, late=True, at_once=at_once)
             if isinstance(record, BorderRecord):
                 return self._crossed.admit_late(record, late, at_once=at_once)
         except self._passes:
@@ -208,6 +217,33 @@ class Intake:
             row.value or b"",
         )
 
+    def _admit_tick(
+        self, record: TickRecord, row: Row, *, late: bool, at_once: bool
+    ) -> LoggedUpdate | PutOff | None:
+        """The times, each as a root; nothing where the stream has gone, or sets no times now.
+
+        Where it has moved whoever computes it there has them come once more.
+        """
+        owner = self._partition.service_object(record.service_object, at_once=at_once)
+        if isinstance(owner, StillLoading):
+            return PutOff(row.offset, owner.tenant, record.service_object, row.value or b"")
+        clock = ClockRef(*record.origin)
+        if not isinstance(owner, ServiceObject) or not self._partition.graph.knows(clock):
+            return None if late else self._behind_its_change(record.service_object, row)
+        roots = [
+            Root(clock, record.timestamp, key, (number,)) for number, key in enumerate(record.keys)
+        ]
+        return LoggedUpdate(row.offset, owner.tenant, roots, row.value or b"", is_tick=True)
+
+    def _behind_its_change(self, service_object: str, row: Row) -> PutOff | None:
+        """A record that means nothing now, where what makes it mean something may have been put
+        off."""
+        partition = self._partition
+        tenant = partition.tenant_of(service_object) if partition.waiting else None
+        if tenant is None or tenant not in partition.waiting:
+            return None
+        return PutOff(row.offset, tenant, service_object, row.value or b"")
+
     def _is_repeat(self, record: BorderRecord | BeginRecord | EndRecord, row: Row) -> bool:
         return record.forwarded is not None and self._has_come(record.forwarded, row)
 
@@ -239,10 +275,8 @@ class Intake:
 
         It is put off instead where the change that declares the stream may have been put off.
         """
-        partition = self._partition
-        tenant = partition.tenant_of(record.service_object) if partition.waiting else None
-        if tenant is not None and tenant in partition.waiting and not late:
-            return PutOff(row.offset, tenant, record.service_object, row.value or b"")
-        gone = not exists and partition.is_deleted(record.service_object)
+        if not late and (later := self._behind_its_change(record.service_object, row)):
+            return later
+        gone = not exists and self._partition.is_deleted(record.service_object)
         self._dead_letters.add(row, f"{'deleted' if gone else 'unknown'} stream {record.origin}")
         return None

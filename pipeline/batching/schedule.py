@@ -87,6 +87,7 @@ class Schedule:
         self._fairness = fairness
         self._shares = fairness.shares
         self._clock = engine.clock
+        self._now = engine.now
         self._backlog = engine.backlog
         self._passes = engine.passes
         self._is_backlog = False
@@ -258,7 +259,8 @@ class Schedule:
     def has_work(self) -> bool:
         """Whether there is something to do though no rows come."""
         partition = self._partition
-        return self.is_busy or bool(partition.waiting) or partition.to_purge
+        is_time = not partition.times.left(self._now() * 1000)
+        return self.is_busy or bool(partition.waiting) or partition.to_purge or is_time
 
     @property
     def is_busy(self) -> bool:
@@ -269,6 +271,11 @@ class Schedule:
     def is_computing(self) -> bool:
         """Whether there is nothing to do but wait for what is computed late."""
         return self._flow.is_computing
+
+    def wake(self) -> None:
+        """Have the times come that composites have set themselves."""
+        for record in self._partition.times.come(self._now() * 1000):
+            self._intake.forward(self._partition.number, record)
 
     def settle(self) -> None:
         """Wait until nothing is computed late. Raises what it ended with."""
@@ -305,7 +312,9 @@ class Schedule:
         waiting = self._partition.waiting.keys() - self._late.tenants
         if waiting:
             return WAITING_SECONDS if self._shares.over() >= waiting or self.is_busy else 0.0
-        return 0.0 if self._partition.to_purge and not self.is_busy else QUIET_SECONDS
+        if self._partition.to_purge and not self.is_busy:
+            return 0.0
+        return min(QUIET_SECONDS, self._partition.times.left(self._now() * 1000) / 1000)
 
     def _new_batch(self, end: TreeKey) -> FormingBatch:
         return FormingBatch(end, self._shares, self._fairness.slice_seconds)
@@ -328,7 +337,7 @@ class Schedule:
         Not what subscribers know of already: it was not put off the first time.
         """
         decided = self._partition.decided
-        if decided.trees and not update.is_input:
+        if decided.trees and update.is_stored:
             (root,) = update.roots
             decided.meets(update.offset, update.tenant, SensorUpdate(*root[:3]))
         if decided.covers(update.offset, update.tenant):

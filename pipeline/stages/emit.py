@@ -42,7 +42,7 @@ def emit(
     That is what its pieces have made, and `endings` beside theirs. Raises Fenced where another
     worker has the partition: then nothing is stored.
     """
-    new, last_updates, inputs, repeating = _finished(states)
+    new, last_updates, inputs, repeating, kept = _finished(states)
     ended = [*endings, *chain.from_iterable([each.endings for each in states])]
     emissions, crossings = rows.emissions(new), rows.crossings(new, base.number, work.held)
     if repeating:
@@ -62,6 +62,7 @@ def emit(
             put_off=work.put_off,
             taken_up=[each.key for each in work.late],
             inputs=rows.inputs(inputs),
+            kept=rows.kept(kept),
             marks=work.marks,
             crossings=crossings,
             first_tree=begun.tree,
@@ -71,6 +72,7 @@ def emit(
     base.remember(last_updates)
     base.remember(inputs)
     base.accounts.note(new, ended, replaced)
+    base.accounts.note_kept(kept)
     _send_stored(work, emissions, crossings, base, output)
 
 
@@ -84,6 +86,7 @@ def _finished(states: Sequence[BatchState]) -> Finished:
         {stream: last for each in some for stream, last in each.last_updates.items()},
         {stream: last for each in some for stream, last in each.inputs.items()},
         frozenset().union(*[each.repeating for each in some]),
+        list(chain.from_iterable([each.kept for each in some])),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
-from pipeline.growth import Asked, Entering
+from pipeline.growth import Asked, Entering, Keeping
 from pipeline.sharing.rules import Rules
 from pipeline.work import LoggedUpdate
-from sandbox.trees import Bounds, Call, Last
+from sandbox.trees import Bounds, Call, Kept, Last
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import Region
 from servioticy.domain.model import LastUpdate, StreamRef
@@ -22,8 +23,9 @@ def fetch(
     graph: Graph,
     last_updates: LastUpdates,
     rules: Rules,
+    keeping: Keeping = MappingProxyType({}),
 ) -> list[Asked]:
-    """What each region's evaluator is asked: trees, last updates and bounds.
+    """What each region's evaluator is asked: trees, last updates, what is kept, and bounds.
 
     `last_updates` are those before the batch: what changes them meanwhile is in the trees.
     """
@@ -33,7 +35,8 @@ def fetch(
         lasts = _lasts(region, entries, graph, last_updates)
         computations, most_bytes = _most([updates[n] for n in numbers], graph, rules)
         bounds = Bounds(rules.limits.hops, computations)
-        call = Call(region.wiring, region.names, lasts, trees, bounds)
+        kept = _kept(region, keeping) if keeping else ()
+        call = Call(region.wiring, region.names, lasts, trees, bounds, kept=kept)
         asked.append(Asked(region, numbers, call, most_bytes))
     return asked
 
@@ -65,6 +68,16 @@ def _lasts(
             text = last.document if document else None
             lasts.append(Last(number, last.timestamp, text, last.state))
     return lasts
+
+
+def _kept(region: Region, keeping: Keeping) -> list[Kept]:
+    """What the region's composites keep, as far as it is known."""
+    return [
+        Kept(number, key, *(stored or (None, None)))
+        for number, stream in enumerate(region.streams)
+        if stream is not None and stream in keeping
+        for key, stored in keeping[stream].items()
+    ]
 
 
 def _newest(region: Region, members: Sequence[int], last_updates: LastUpdates) -> int | None:

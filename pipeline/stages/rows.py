@@ -9,12 +9,13 @@ from typing import cast
 import msgspec
 import orjson
 
-from pipeline.growth import NewRow, Verdict
+from pipeline.growth import KeptEntry, NewRow, Verdict
 from servioticy.domain.borders import channel
 from servioticy.domain.emissions import Emission, placed
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import BorderRecord, BorderUpdate, Source, write
+from servioticy.ports.kept_entries import StoredEntry
 from servioticy.ports.partition_store import (
     Crossing,
     StoredInput,
@@ -115,6 +116,14 @@ def _parts(some: Sequence[NewRow]) -> Iterator[list[NewRow]]:
 def _crossing(row: NewRow) -> BorderUpdate:
     stream, timestamp, document, _key, _position, path = row
     return BorderUpdate(*stream.ref, timestamp, path, msgspec.Raw(document))
+
+
+def kept(changed: Iterable[KeptEntry]) -> list[StoredEntry]:
+    """What composites keep after a batch, where it is other than before, in order."""
+    return sorted(
+        StoredEntry(stream.tenant, stream.stream_id, key, value, due)
+        for stream, key, value, due, _grows in changed
+    )
 
 
 def inputs(changed: Mapping[KnownStream, LastUpdate]) -> list[StoredInput]:

@@ -6,15 +6,15 @@ import time
 from collections.abc import Sequence
 
 from pipeline.errors import TreeTooLarge
-from pipeline.growth import Asked, NewUpdate, RegionOutput, Verdict
+from pipeline.growth import Asked, NewUpdate, RegionOutput, StateLacking, Verdict
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
 from pipeline.stages.watch import Watched
 from pipeline.state.decided import Decided
 from pipeline.work import LoggedUpdate
 from sandbox import TookTooLong, trees
-from sandbox.trees import Call
-from servioticy.domain.evaluators.evaluator import Evaluators
+from sandbox.trees import Call, Kept
+from servioticy.domain.evaluators.evaluator import Evaluators, Lacking
 from servioticy.domain.verdicts import HOP_LIMIT
 
 
@@ -32,7 +32,8 @@ def transform(
     A knot is taken step by step, and so is a tree that is computed alone. Raises TookTooLong
     where scripts take more than `within` seconds, or more than their tenants have left. With
     None they take what they take; it is noted in `spending` all the same. Raises TreeTooLarge
-    where a tree makes more than it may in a batch, and BatchTooLarge where all do together.
+    where a tree makes more than it may in a batch, and BatchTooLarge where all do together; and
+    StateLacking where all is to be asked again once it is known what composites keep.
     """
     ask = _Asking(evaluators, spending, within)
     together: dict[tuple[int, str], list[Asked]] = {}
@@ -46,7 +47,13 @@ def transform(
         else:
             together.setdefault((tenant, evaluator), []).append(each)
     for (tenant, evaluator), theirs in together.items():
-        found = ask.all(tenant, evaluator, [each.call for each in theirs])
+        try:
+            found = ask.all(tenant, evaluator, [each.call for each in theirs])
+        except Lacking as lacking:
+            numbered = zip(lacking.calls, lacking.keys, strict=True)
+            raise StateLacking(
+                [(theirs[number].region.stream(node), key) for number, (node, key) in numbered]
+            ) from None
         answers += zip(theirs, found, strict=True)
     new: list[RegionOutput] = []
     ended: list[Verdict] = []
@@ -54,6 +61,8 @@ def transform(
         if grown.failed:
             raise TreeTooLarge(updates[each.numbers[len(grown.made)]].key)
         size = _add_new(each, grown.made, updates, new, spending, alone=rules.alone)
+        if grown.kept:
+            _add_kept(each, grown.kept, new, spending)
         _count(grown, size, spending)
         _add_verdicts(each, grown, ended)
     return new, ended
@@ -97,7 +106,10 @@ class _Step:
     def __call__(self, _tree: int, node: int, call: Call) -> trees.Grown:
         stream = self._region.stream(node)
         evaluator = stream.composite.evaluator if stream.composite else ""
-        return self._ask.all(stream.tenant, evaluator, [call])[0]
+        try:
+            return self._ask.all(stream.tenant, evaluator, [call])[0]
+        except Lacking as lacking:
+            raise StateLacking([(stream, key) for _node, key in lacking.keys]) from None
 
 
 def _count(grown: trees.Grown, size: int, spending: Spending) -> None:
@@ -135,6 +147,24 @@ def _add_new(
         new.append(RegionOutput(region, number, rows))
     spending.add_bytes(whole)
     return whole
+
+
+def _add_kept(
+    asked: Asked, kept: Sequence[Kept], new: list[RegionOutput], spending: Spending
+) -> None:
+    """Add what composites keep otherwise than before."""
+    region = asked.region
+    before = {(each.node, each.key): _size(each) for each in asked.call.kept}
+    entries = [
+        (region.stream(e.node), e.key, e.value, e.due, _size(e) - before.get((e.node, e.key), 0))
+        for e in kept
+    ]
+    new.append(RegionOutput(region, asked.numbers[-1], (), entries))
+    spending.add_bytes(sum(map(_size, kept)))
+
+
+def _size(kept: Kept) -> int:
+    return 0 if kept.value is None else len(kept.key) + len(kept.value)
 
 
 def _add_verdicts(asked: Asked, grown: trees.Grown, ended: list[Verdict]) -> None:

@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import cast
 
-from pipeline.growth import Entered, Finished, NewRow, NewUpdate, RegionOutput, Verdict
+from pipeline.growth import (
+    Entered,
+    Finished,
+    KeptEntry,
+    NewRow,
+    NewUpdate,
+    RegionOutput,
+    Verdict,
+)
 from pipeline.work import LoggedUpdate
 from sandbox.trees import Event, Path
 from servioticy.domain.known_streams import Entry, KnownStream, Region
@@ -43,7 +51,7 @@ class BatchState:
         ]
         # What came over a border is stored and emitted where it was made.
         self._trees: list[list[NewUpdate]] = [
-            [] if each.is_input else list(roots)
+            list(roots) if each.is_stored else []
             for each, roots in zip(updates, self._roots, strict=True)
         ]
         self._mixed: set[int] = set()
@@ -52,6 +60,7 @@ class BatchState:
         self._levels: list[int] = []
         """A heap: a tree may enter thousands of regions, each of another level."""
         self._endings: dict[tuple[KnownStream, str], Verdict] = {}
+        self._kept: list[KeptEntry] = []
 
     def enter(self, entries: Iterable[Sequence[Sequence[Entry]]]) -> None:
         """Let the roots of each tree wait for the regions that each of them enters."""
@@ -80,7 +89,10 @@ class BatchState:
 
     def add(self, grown: Iterable[RegionOutput]) -> None:
         """Note what regions have made; it goes on into the regions behind them."""
-        for region, number, updates in grown:
+        for region, number, updates, kept in grown:
+            self._kept += kept
+            if not updates:
+                continue
             tree = self._trees[number]
             if len(tree) > 1 or (tree and tree[0][3]):
                 self._mixed.add(number)
@@ -114,7 +126,7 @@ class BatchState:
         repeating: set[KnownStream] = set()
         for each, tree in zip(self._updates, self._trees, strict=True):
             key = each.key
-            first = 1 if each.is_input else 0
+            first = 0 if each.is_stored else 1
             for position, (stream, timestamp, document, path, state) in enumerate(tree, first):
                 last = last_updates.get(stream) or before.get(stream.ref)
                 if last is not None:
@@ -125,7 +137,7 @@ class BatchState:
                 if last is None or becomes_last(timestamp, last.timestamp):
                     last_updates[stream] = _last(LastUpdate, (timestamp, document, state))
                 rows.append((stream, timestamp, document, key, position, path))
-        return Finished(rows, last_updates, self._inputs(), repeating)
+        return Finished(rows, last_updates, self._inputs(), repeating, self._kept)
 
     def _inputs(self) -> dict[KnownStream, LastUpdate]:
         """The last updates of inputs from outside that are kept, where they are other ones."""

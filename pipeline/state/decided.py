@@ -115,7 +115,7 @@ class Decided:
         if known is not None:
             state = outcome.made.state if outcome.made is not None else None
             made = Made(0, 0, 0, known.timestamp, known.document, state)
-            return Outcome(made, EMITTED, "", outcome.inputs)
+            return Outcome(made, EMITTED, "", outcome.inputs, outcome.kept)
         if outcome.made is not None and (tree.is_whole or place <= tree.last):
-            return Outcome(None, TIMEOUT, NOTHING_THEN, outcome.inputs)
+            return Outcome(None, TIMEOUT, NOTHING_THEN, outcome.inputs, outcome.kept)
         return outcome

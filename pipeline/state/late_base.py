@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pipeline.accounting.accounts import Accounts
@@ -11,6 +11,7 @@ from pipeline.work import Work
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate
 from servioticy.errors import Unavailable
+from servioticy.ports.kept_entries import StoredEntry
 from servioticy.ports.partition_store import Batch, TreeKey
 
 
@@ -28,6 +29,7 @@ class LateBase:
         self._emitted_offset = partition.emitted_offset
         self._emitted_before = tuple(partition.emitted_late)
         self._changed: dict[KnownStream, LastUpdate] = {}
+        self._kept: Sequence[StoredEntry] = ()
         self._is_withdrawn = self._is_stored = False
 
     def commit(self, batch: Callable[[TreeKey], Batch]) -> Mapping[int, int]:
@@ -42,6 +44,7 @@ class LateBase:
             emitted_late=self._emitted_before,
         )
         replaced = self._store.store(content)
+        self._kept = content.kept
         self._is_stored = True
         return replaced
 
@@ -57,6 +60,7 @@ class LateBase:
         """Let the partition know what has become of it."""
         partition = self._partition
         partition.remember(self._changed)
+        partition.times.note(self._kept)
         # Not what there was less this: it may have been counted anew since this was stored.
         partition.count_waiting()
         partition.accounts.add(self.accounts)

@@ -11,17 +11,19 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
 from pipeline.accounting.accounts import Accounts
+from pipeline.growth import Keeping, Keys
 from pipeline.state.beginning import Beginning
 from pipeline.state.channels import Channels
 from pipeline.state.components import Components, StillLoading
 from pipeline.state.decided import Decided
 from pipeline.state.last_update_cache import LastUpdateCache
 from pipeline.state.recalling import asked_for
+from pipeline.state.times import Times
 from pipeline.work import Work
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import InputRef, LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import Batch, PartitionStore, TreeKey
+from servioticy.ports.partition_store import Activate, Batch, PartitionStore, TreeKey
 
 
 class Partition:
@@ -58,6 +60,7 @@ class Partition:
         """Records that had been put off, and of which all is emitted and acknowledged."""
         self.to_purge = True
         """Whether something deleted or erased may still have rows; at first nobody knows."""
+        self.times = Times(number, store)
         self._last_updates = LastUpdateCache(remembered_bytes)
         self._components = Components(number, store, forget_inputs=self._last_updates.forget)
         self.graph = self._components.graph
@@ -103,6 +106,7 @@ class Partition:
         gone = self._components.forget(service_objects)
         if last_updates:
             self._last_updates.forget_all(gone)
+            self.times.look_anew()
 
     def reload(self, service_object: str) -> None:
         """It has changed, or gone: load its component anew when needed."""
@@ -206,6 +210,17 @@ class Partition:
         refs = dict.fromkeys(root.origin for each in work.updates for root in each.roots)
         self.recall(map(self.graph.stream, refs))
 
+    def recall_kept(self, keys: Keys, known: Keeping) -> Keeping:
+        """What composites keep under these keys, as it is stored, beside what is known of others.
+
+        It is asked for by batch and not remembered: one query.
+        """
+        found = self.store.kept({(stream.stream_id, key) for stream, key in keys})
+        keeping = {stream: dict(entries) for stream, entries in known.items()}
+        for stream, key in keys:
+            keeping.setdefault(stream, {})[key] = found.get((stream.stream_id, key))
+        return keeping
+
     def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
         """Note that these were stored as last updates."""
         self._last_updates.keep((stream.ref, last) for stream, last in last_updates.items())
@@ -233,6 +248,9 @@ class Partition:
             raise Unavailable("this has been stored already: the partition is begun anew")
         replaced = self.store.store(content)
         self.emitted_late.clear()
+        self.times.note(content.kept)
+        if isinstance(content.effect, Activate):
+            self.times.look_anew()
         self.progress = end
         self.emitted_offset = max(self.emitted_offset, content.emitted_offset)
         return replaced

@@ -8,14 +8,22 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
+from sandbox.trees import CLOCK
 from servioticy.domain.borders import kept, outside_inputs
 from servioticy.domain.cutting import cutting
 from servioticy.domain.known_streams import Entry, KnownStream, Region, Wake
-from servioticy.domain.model import Composite, InputRef, ServiceObject, Stream, StreamRef
+from servioticy.domain.model import (
+    ClockRef,
+    Composite,
+    InputRef,
+    ServiceObject,
+    Stream,
+    StreamRef,
+)
 from servioticy.domain.patterns import Copy, Pattern, can_be_shared, is_alone
 from servioticy.domain.pauses import PAUSE, Paused, finished
 from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
-from servioticy.domain.regions import Shared, whole
+from servioticy.domain.regions import Shared, has_clock, whole
 
 __all__ = ["Graph", "KnownStream", "Wake"]
 
@@ -86,7 +94,10 @@ class Graph:
             if not number % PAUSE:
                 yield
             for stream in each.definition.streams:
-                self._streams[stream.ref] = _known(stream, each)
+                known = self._streams[stream.ref] = _known(stream, each)
+                if has_clock(known):
+                    clock = ClockRef(*stream.ref)
+                    self._streams[clock] = KnownStream(clock, each.tenant, each.version, 0, None)
             self._take_in_inputs(each)
             for ref, wake in _edges(each):
                 own = ref.service_object == each.id
@@ -328,6 +339,8 @@ def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:
     definition = service_object.definition
     by_name: dict[str, list[tuple[StreamRef, Wake]]] = {}
     for stream in definition.streams:
+        if stream.composite is not None and stream.composite.operator is not None:
+            yield ClockRef(*stream.ref), Wake(stream.ref, CLOCK)
         for place, each in enumerate(stream.composite.inputs if stream.composite else ()):
             edges = by_name.setdefault(each.name, [])
             wake = Wake(stream.ref, place)

@@ -66,6 +66,7 @@ TABLES = (
     Table("forwarded", "copy_forwarded"),
     Table("log_losses"),
     Table("states"),
+    Table("kept_entries"),
     Table("verdicts"),
     Table("usage"),
     Table("purge"),

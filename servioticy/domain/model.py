@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -63,6 +63,25 @@ class InputRef(StreamRef):
     def source(self) -> StreamRef:
         """The stream itself."""
         return StreamRef(*self)
+
+
+class ClockRef(StreamRef):
+    """The times that a composite stream has set itself, as a stream that wakes it.
+
+    It has no updates that are stored: a time comes as a record of the log (TickRecord).
+    """
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether it is the clock of the same stream."""
+        return isinstance(other, ClockRef) and tuple(self) == tuple(other)
+
+    def __ne__(self, other: object) -> bool:
+        """Tell whether it is not."""
+        return not self == other
+
+    def __hash__(self) -> int:
+        """Return what equal ones have in common."""
+        return hash((*self, ClockRef))
 
 
 class ServiceObjectKey(NamedTuple):
@@ -147,6 +166,9 @@ class Composite:
     options: Options = DEFAULTS
     evaluator: str = "javascript"
     """Who computes it: the name of one of the pipeline's evaluators."""
+    operator: Hashable = None
+    """What that runs in place of JavaScript, one computation at a time: whatever it understands.
+    None: the code of channels and filters."""
 
 
 @dataclass(frozen=True, slots=True)

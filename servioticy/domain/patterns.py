@@ -209,7 +209,10 @@ def is_alone(service_object: ServiceObject) -> bool:
 def can_be_shared(regions: Sequence[Region]) -> bool:
     """Whether nothing in these depends on whose they are, and all their streams are known."""
     return all(
-        stream is not None and not node.name and (node.code is None or is_anybodys(node.code))
+        stream is not None
+        and not node.name
+        and not node.keeps  # it has a clock, which is a stream without a name of its own
+        and (node.code is None or is_anybodys(node.code))
         for region in regions
         for stream, node in zip(region.streams, region.wiring.nodes, strict=True)
     )

@@ -53,11 +53,12 @@ def needs_of(wiring: Wiring, entry: int) -> Needs:
     groups: dict[tuple[int, ...], None] = {}
     for number in reached:
         node = nodes[number]
-        lasts[number] = lasts.get(number, False) or reads_own(node.code, node.own)
+        reads = node.keeps or reads_own(node.code, node.own)
+        lasts[number] = lasts.get(number, False) or reads
         read = [each for argument, each in enumerate(node.inputs) if argument != node.own]
         edges = [len(each) - (number in each) for each in read]
         for members, own_edges in zip(read, edges, strict=True):
-            if sum(edges) == own_edges:
+            if sum(edges) == own_edges and not node.keeps:  # or else its clock may wake it
                 continue
             if len(members) == 1:
                 lasts[members[0]] = True

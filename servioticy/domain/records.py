@@ -43,6 +43,27 @@ class UpdateRecord(msgspec.Struct, tag="update", tag_field="kind", frozen=True):
         return StreamRef(self.service_object, self.stream)
 
 
+class TickRecord(msgspec.Struct, tag="tick", tag_field="kind", frozen=True):
+    """A time has come for which an operator of a composite stream has asked.
+
+    Written by whoever computes the stream, to the log of its partition. It wakes the composite
+    for those of these entries of which that is so at its place in the log; so one that comes
+    twice, or late, does nothing.
+    """
+
+    service_object: str
+    stream: str
+    timestamp: Large
+    """In ms since 1970."""
+    keys: Annotated[tuple[bytes, ...], msgspec.Meta(min_length=1, max_length=100)]
+    """Of the entries, in the order in which they are due."""
+
+    @property
+    def origin(self) -> StreamRef:
+        """The stream that is woken."""
+        return StreamRef(self.service_object, self.stream)
+
+
 class DefinitionRecord(msgspec.Struct, tag="definition", tag_field="kind", frozen=True):
     """From here on this version of the Service Object is in force.
 
@@ -247,7 +268,7 @@ ControlRecord: TypeAlias = (
     | BeginRecord
     | EndRecord
 )
-LogRecord: TypeAlias = UpdateRecord | BorderRecord | ControlRecord
+LogRecord: TypeAlias = UpdateRecord | BorderRecord | TickRecord | ControlRecord
 
 
 class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -17,7 +17,8 @@ from weakref import WeakValueDictionary
 
 from sandbox import trees
 from servioticy.domain.known_streams import KnownStream, Region, Wake
-from servioticy.domain.model import StreamRef
+from servioticy.domain.model import ClockRef, StreamRef
+from servioticy.domain.operators import code_of
 from servioticy.domain.pauses import PAUSE, Paused
 from servioticy.domain.scripts import Programs, program_name
 from servioticy.domain.wirings import made_wiring
@@ -59,6 +60,8 @@ def find_woken(connected: Sequence[Sequence[KnownStream]], wakes: Wakes) -> Paus
             places[each.ref] = place
             for read in each.composite.inputs if each.composite else ():
                 sources.update(dict.fromkeys(read.members))
+            if has_clock(each):
+                sources[ClockRef(*each.ref)] = None
             if not number % PAUSE:
                 yield
     found: list[dict[StreamRef, list[tuple[int, Wake]]]] = [{} for _ in connected]
@@ -88,6 +91,8 @@ def region_of(
         for read in each.composite.inputs if each.composite else ():
             for member in read.members:
                 numbers.setdefault(member, len(numbers))
+        if has_clock(each):
+            numbers.setdefault(ClockRef(*each.ref), len(numbers))
     named = _named(members)
     nodes: list[trees.Node] = []
     streams: list[KnownStream | None] = []
@@ -140,16 +145,23 @@ def _node(
     if stream is None or stream.composite is None:
         return trees.Node(woken, name=name)
     composite = stream.composite
+    keeps = has_clock(stream)
     return trees.Node(
         woken,
-        programs.of(stream.ref, stream.version, composite),
+        code_of(composite) if keeps else programs.of(stream.ref, stream.version, composite),
         tuple([tuple([numbers[member] for member in each.members]) for each in composite.inputs]),
         composite.own,
         stream.settles,
         composite.options.staleness == "input",
         composite.options.missing == "skip",
         name,
+        keeps,
     )
+
+
+def has_clock(stream: KnownStream) -> bool:
+    """Whether an operator computes it, which may set itself times."""
+    return stream.composite is not None and stream.composite.operator is not None
 
 
 def evaluator_of(stream: KnownStream) -> str:

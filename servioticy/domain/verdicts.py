@@ -24,6 +24,9 @@ EMITTED = _verdict("emitted", "It made an update, which is stored and sent to su
 STALE = _verdict(
     "stale", "The trigger is not newer than what the option `staleness` compares it with."
 )
+COLLECTED = _verdict(
+    "collected", "An operator has taken it into what it keeps, and nothing comes out yet."
+)
 FILTERED = _verdict("filtered", "A filter is false, or the value of a function is null.")
 SCRIPT_ERROR = _verdict("script-error", "The code threw an error.")
 ERROR = _verdict(

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from servioticy.domain.model import Grant, LastUpdate, ServiceObject, StreamRef, Timestamp
 from servioticy.domain.records import EmittedRecord
+from servioticy.ports.kept_entries import KeptEntries, StoredEntry
 
 
 class StoredUpdate(NamedTuple):
@@ -336,6 +337,8 @@ class Batch:
     """as they are after the batch"""
     marks: Mapping[tuple[int, StreamRef], tuple[int, int]] = field(default_factory=dict)
     """from a partition, of a stream of another tenant: offset and part of the last one taken in"""
+    kept: Sequence[StoredEntry] = ()
+    """what composites keep otherwise than before, each key once"""
     crossings: Sequence[Crossing] = ()
     """what this batch sends to other partitions; they are kept until `emitted_offset` has passed
     them or, where they are late, until they are named in `emitted_late`"""
@@ -372,7 +375,7 @@ class Progress(NamedTuple):
     """all that was made of the log before it is emitted and acknowledged"""
 
 
-class PartitionStore(Protocol):
+class PartitionStore(KeptEntries, Protocol):
     """What the pipeline keeps: one transaction a batch, with its progress."""
 
     def begin(self, partition: int) -> Progress:

@@ -9,6 +9,7 @@ from typing import Any
 from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.storage.arrays import blobs, columns, numbers, texts
 from servioticy.storage.database import Copied, Prepared
+from servioticy.storage.kept_entries import kept_parts
 from servioticy.storage.queries import queries
 
 _SQL = queries("partition")
@@ -40,6 +41,7 @@ def batch_parts(batch: Batch) -> list[Prepared | Copied]:
     return [
         *_updates(batch),
         *_states(batch),
+        *kept_parts(batch),
         *_verdicts(batch),
         *_forwarded(batch),
     ]

@@ -25,6 +25,7 @@ from servioticy.domain.model import (
 from servioticy.domain.quotas import RESTING
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
+from servioticy.ports.kept_entries import DueEntry, Stored
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
@@ -41,7 +42,7 @@ from servioticy.ports.partition_store import (
     TreeKey,
     Use,
 )
-from servioticy.storage import borders
+from servioticy.storage import borders, kept_entries
 from servioticy.storage.accounts import account
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
@@ -266,6 +267,18 @@ class PostgresPartitionStore:
             stream: LastUpdate(at, text.encode(), None if state is None else bytes(state))
             for stream, at, text, state in rows
         }
+
+    def kept(self, wanted: Iterable[tuple[int, bytes]]) -> dict[tuple[int, bytes], Stored]:
+        """What streams keep under these keys, by stream id and key."""
+        return kept_entries.kept(self._database, wanted)
+
+    def due(self, partition: int, now: int, most: int) -> Sequence[DueEntry]:
+        """What is due, the oldest first; at most so many of each tenant."""
+        return kept_entries.due(self._database, partition, now, most)
+
+    def next_due(self, partition: int, after: int) -> int | None:
+        """When the next entry is due behind this time."""
+        return kept_entries.next_due(self._database, partition, after)
 
     def store(self, batch: Batch) -> Mapping[int, int]:
         """Store all or nothing. Raises Fenced where progress is not where the batch begins."""

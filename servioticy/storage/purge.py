@@ -40,7 +40,7 @@ def purge(database: Database, partition: int, most: int, most_bytes: int) -> int
 def _steps(database: Database, values: dict[str, Any]) -> tuple[str, ...]:
     """Statements of which each is run where the one before found nothing to remove."""
     if values["stored_as"] is not None:
-        return ("purge_updates", "purge_rest_of_stream", "purged")
+        return ("purge_updates", "purge_kept", "purge_rest_of_stream", "purged")
     stream = database.row(_SQL["stream_to_purge"], values)
     if stream is None:
         own = ("purge_subscriptions_of", "purge_readings", "purge_edges_to", "purge_definitions")

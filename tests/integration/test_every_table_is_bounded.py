@@ -22,6 +22,7 @@ QUOTA = {
     "actuation_callbacks": "documents",
     "acting_streams": "streams",
     "states": "streams",
+    "kept_entries": "stored-bytes",
     "usage": "streams",
     "verdicts": "streams",  # a row of each kind
     "searched_streams": "streams",

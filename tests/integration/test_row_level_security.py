@@ -38,7 +38,16 @@ ALL_TENANTS = {
     },
     Role.PIPELINE: {
         *("tenants", "service_objects", "definitions", "streams", "graph_edges", "subscriptions"),
-        *("updates", "superseded", "states", "verdicts", "usage", "purge", "searched_streams"),
+        *(
+            "updates",
+            "superseded",
+            "states",
+            "kept_entries",
+            "verdicts",
+            "usage",
+            "purge",
+            "searched_streams",
+        ),
         *("search_blocks", "put_off", "grants", "usage_hours", "stored_amounts", "used_amounts"),
         *("quotas", "inputs_from_outside", "outside_readers", "marks"),
     },

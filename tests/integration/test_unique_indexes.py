@@ -16,7 +16,13 @@ OWN = {
     *("listings.service_object", "purge.service_object", "template_objects.service_object"),
     *("actuation_callbacks.service_object", "template_versions.template"),
     *("searched_streams.stream_id", "search_blocks.stream_id", "search_columns.block_id"),
-    *("states.stream_id", "verdicts.stream_id", "usage.stream_id", "acting_streams.stream_id"),
+    *(
+        "states.stream_id",
+        "kept_entries.stream_id",
+        "verdicts.stream_id",
+        "usage.stream_id",
+        "acting_streams.stream_id",
+    ),
     *("updates.stream_id", "stored_updates.stream_id"),
 }
 """Columns with the id, made by the platform, of something that belongs to the row's own tenant."""

@@ -84,6 +84,9 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "jobs.next": ({"jobs", "template_objects"}, FLEETS),
     "dynamic_groups.spread": ({"membership_marks", "dynamic_groups"}, FLEETS),
     "dynamic_groups.next_look": ({"group_looks"}, FLEETS),
+    "kept_entries.kept": ({"kept_entries"}, PIPELINE),
+    "kept_entries.due": ({"kept_entries"}, PIPELINE),
+    "kept_entries.next_due": ({"kept_entries", "streams", "service_objects"}, PIPELINE),
     "partition.component": ({"service_objects", "definitions"}, PIPELINE),
     "partition.components": ({"service_objects", "definitions"}, PIPELINE),
     "partition.service_objects": ({"service_objects", "definitions"}, PIPELINE),
@@ -188,7 +191,7 @@ BETWEEN_TENANTS = {
 }
 """Those that name a tenant and read what is not its own."""
 
-FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors", "backup"}
+FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors", "backup", "kept_entries"}
 """Files of the pipeline, of delivery and of back-ups, which have roles of their own."""
 
 

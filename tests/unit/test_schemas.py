@@ -47,6 +47,13 @@ EMITTED = {
     "update": {},
 }
 UPDATE = {"kind": "update", "service_object": "so", "stream": "s", "timestamp": 1, "update": {}}
+TICK = {
+    "kind": "tick",
+    "service_object": "so",
+    "stream": "s",
+    "timestamp": 1,
+    "keys": ["a2V5"],
+}
 READING = {
     "kind": "reading",
     "reader": "so",
@@ -125,6 +132,7 @@ ACCEPTED: dict[str, list[Any]] = {
         {"kind": "deletion", "service_object": "so", "later": 1},
         {"kind": "erasure", "service_object": "so", "stream": "s"},
         {**UPDATE, "timestamp": 0},
+        TICK,
         {**UPDATE, "timestamp": 2**63 - 1},
         {**DEFINITION, "version": 2**31 - 1, "change": 2**63 - 1},
         {**READING, "sources": [], "ends": False},
@@ -207,6 +215,10 @@ REFUSED: dict[str, list[Any]] = {
         {**DEFINITION, "version": 2**31},
         {**DEFINITION, "change": 2**63},
         {**UPDATE, "timestamp": 2**63},
+        {**TICK, "keys": []},
+        {**TICK, "keys": ["a2V5"] * 101},
+        {**TICK, "keys": [1]},
+        {**TICK, "timestamp": -1},
         {**UPDATE, "timestamp": 10**30},
         {**UPDATE, "timestamp": -1},
         {**UPDATE, "update": 5},

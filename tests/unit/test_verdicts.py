@@ -18,7 +18,11 @@ REALM = sorted((ROOT / "sandbox" / "guest" / "realm").glob("*.js"))
 PAGES = sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "docs" / "rest").glob("*.md"))
 SANDBOX = sorted((ROOT / "sandbox").rglob("*.py"))
 SQL = sorted((ROOT / "servioticy" / "storage" / "sql").rglob("*.sql"))
-PROGRAMS = [*(ROOT / "pipeline").rglob("*.py"), *(ROOT / "api").rglob("*.py")]
+PROGRAMS = [
+    *(ROOT / "pipeline").rglob("*.py"),
+    *(ROOT / "api").rglob("*.py"),
+    *(ROOT / "servioticy" / "domain" / "evaluators").rglob("*.py"),
+]
 SANDBOX_KINDS = FAULT_KINDS | CAME | DID_NOT_RUN
 NAMES = {name: getattr(verdicts, name) for name in vars(verdicts) if name.isupper()}
 

@@ -9,6 +9,16 @@ from sandbox import ProcessorSeconds
 from sandbox.trees import Call, Grown
 
 
+class Lacking(Exception):
+    """Entries that composites keep have to be known before calls can be grown: ask again then."""
+
+    def __init__(self, keys: Sequence[tuple[int, bytes]], calls: Sequence[int] = ()) -> None:
+        """Of each key the number of its composite, and of the call that lacks it."""
+        super().__init__(f"{len(keys)} entries have to be known")
+        self.keys = keys
+        self.calls = calls or [0] * len(keys)
+
+
 class Evaluator(Protocol):
     """Grows trees of regions. What a composite's code and state mean is its own affair."""
 
@@ -18,8 +28,9 @@ class Evaluator(Protocol):
         """What came of each call: of all its trees, each as if it were taken after the others.
 
         Except where one makes more than its bounds allow: then of the trees before it, and
-        `failed` is said of it. Raises TookTooLong where all takes more than `within` seconds.
-        Other errors are raised only where nobody's code is to blame.
+        `failed` is said of it. Raises TookTooLong where all takes more than `within` seconds, and
+        Lacking, of all calls together where that is known. Other errors are raised only where
+        nobody's code is to blame.
         """
 
     def is_ready(self, tenant: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from sandbox.trees import Bounds, Call, Event, Grown, Last, Made, Node, Wake, Wiring
+from sandbox.trees import CLOCK, Bounds, Call, Event, Grown, Kept, Last, Made, Node, Wake, Wiring
 from servioticy.domain.cache import Cache
 from servioticy.domain.timing import triggers
 from servioticy.domain.verdicts import STALE
@@ -28,31 +28,47 @@ class Outcome(NamedTuple):
     kind: str
     message: str = ""
     inputs: Sequence[int | None] | None = None
+    kept: Sequence[Kept] = ()
+    """What the composite keeps otherwise than before; the node means nothing."""
 
     @classmethod
     def of(cls, grown: Grown) -> Outcome:
         """What an evaluator answers to a single step."""
+        if not grown.ended:  # a time that means nothing any more
+            return cls(None, "", kept=grown.kept)
         (ended,) = grown.ended
         made = grown.made[0][0] if grown.made[0] else None
-        return cls(made, ended.kind, ended.message, ended.inputs)
+        return cls(made, ended.kind, ended.message, ended.inputs, grown.kept)
 
 
 def decided_here(node: Node, last: Last | None, event: Event) -> Outcome | None:
     """What comes of a computation, where no code has to be asked: it is stale."""
-    if node.by_input or node.skips or triggers(event.timestamp, last and last.timestamp):
+    if (
+        node.keeps
+        or node.by_input
+        or node.skips
+        or triggers(event.timestamp, last and last.timestamp)
+    ):
         return None
     message = f"trigger {event.timestamp} is not newer than output {last and last.timestamp}"
     return Outcome(None, STALE, message)
 
 
-def step(call: Call, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last]) -> Call:
+def step(
+    call: Call,
+    node: int,
+    event: Event,
+    wake: Wake,
+    lasts: Mapping[int, Last],
+    kept: Sequence[Kept] = (),
+) -> Call:
     """The computation that an update of a call's tree causes, as a call of its own.
 
-    Its wiring has no groups: each input is the stream that is read through it now.
+    Its wiring has no groups: each input is the stream that is read through it now. `kept` is what
+    the composite keeps.
     """
     composite = call.wiring.nodes[node]
-    read = [_newest(members, lasts) for members in composite.inputs]
-    read[wake.argument] = event.node
+    read = inputs_read(composite, event, wake, lasts)
     if composite.own is not None:
         read[composite.own] = node
     # What has no update is a stream of its own for each input, so that few wirings differ.
@@ -62,34 +78,59 @@ def step(call: Call, node: int, event: Event, wake: Wake, lasts: Mapping[int, La
     names: tuple[str, ...] = ()
     if composite.by_input:
         names = tuple([call.wiring.nodes[each].name if each >= 0 else "" for each in numbers])
-    wiring = single(call.wiring, node, inputs, names)
+    clock = max(numbers.values()) + 1 if wake.argument == CLOCK else None
+    wiring = single(call.wiring, node, inputs, names, clock)
     known = [
         lasts[each]._replace(node=number) for each, number in numbers.items() if each in lasts
     ]
+    if wake.argument == CLOCK:
+        numbers.setdefault(event.node, len(numbers))
     alone = event._replace(node=numbers[event.node], path=(), only=wake.argument)
     refused = {0: call.refused[node]} if node in call.refused else {}
     own_names = (call.names[node], *[""] * (len(numbers) - 1))
-    return Call(wiring, own_names, known, [[alone]], Bounds(1, 1), refused)
+    theirs = [each._replace(node=0) for each in kept]
+    return Call(wiring, own_names, known, [[alone]], Bounds(1, 1), refused, theirs)
 
 
-def single(whole: Wiring, node: int, inputs: tuple[int, ...], names: tuple[str, ...]) -> Wiring:
+def inputs_read(
+    composite: Node, event: Event, wake: Wake, lasts: Mapping[int, Last]
+) -> list[int | None]:
+    """Which stream is read through each input, by its number; None: one without updates."""
+    read = [_newest(members, lasts) for members in composite.inputs]
+    if wake.argument != CLOCK:
+        read[wake.argument] = event.node
+    return read
+
+
+def single(
+    whole: Wiring,
+    node: int,
+    inputs: tuple[int, ...],
+    names: tuple[str, ...],
+    clock: int | None = None,
+) -> Wiring:
     """A composite of a region by itself, as number 0, and what it reads by these numbers.
 
-    `names` are those of all, where its state names them. It is kept while there is room.
+    `names` are those of all, where its state names them; its `clock` has that number, where that
+    wakes it. It is kept while there is room.
     """
-    key = whole.id, node, inputs, names
+    key = whole.id, node, inputs, names, clock
     found = _singles.get(key)
     if found is None:
-        found = _cut_out(whole.nodes[node], inputs, names)
+        found = _cut_out(whole.nodes[node], inputs, names, clock)
         _singles.put(key, found, len(found.nodes))
     return found
 
 
-def _cut_out(composite: Node, inputs: tuple[int, ...], names: tuple[str, ...]) -> Wiring:
+def _cut_out(
+    composite: Node, inputs: tuple[int, ...], names: tuple[str, ...], clock: int | None
+) -> Wiring:
     wakes: list[list[Wake]] = [[] for _ in range(1 + max(inputs, default=0))]
     for argument, number in enumerate(inputs):
         if number:
             wakes[number].append(Wake(argument, 0, argument))
+    if clock is not None:
+        wakes.append([Wake(CLOCK, 0, CLOCK)])
     nodes = [
         Node(tuple(each), name=names[number] if names else "") for number, each in enumerate(wakes)
     ]

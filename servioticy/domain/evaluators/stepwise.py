@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias
 
-from sandbox.trees import Call, Ended, Event, Grown, Last, Made, Path, Wake
+from sandbox.trees import Call, Ended, Event, Grown, Kept, Last, Made, Path, Wake
 from servioticy.domain.evaluators.steps import Lasts, Outcome, decided_here, step
 from servioticy.domain.timing import becomes_last
 from servioticy.domain.verdicts import HOP_LIMIT, SUPERSEDED
@@ -25,6 +25,9 @@ attempt counts."""
 Ask: TypeAlias = Callable[[int, int, Call], Grown]
 """Has one computation done, in the tree with this number: of the composite with this number, by
 whoever computes it."""
+
+Keeping: TypeAlias = Mapping[tuple[int, bytes], Kept]
+"""What composites keep: by their numbers, and key."""
 
 Refusal: TypeAlias = tuple[str, str]
 """Verdict and message."""
@@ -49,6 +52,8 @@ class Stepwise:
     def __init__(self, call: Call, ask: Ask) -> None:
         self.call = call
         self.lasts: Lasts = {each.node: each for each in call.lasts}
+        self.kept = {(each.node, each.key): each for each in call.kept}
+        self._changed: dict[tuple[int, bytes], Kept] = {}
         self._ask = ask
         self._found: dict[object, tuple[Outcome, float]] = {}
         self._tree_number = 0
@@ -92,27 +97,33 @@ class Stepwise:
             try:
                 tree = self.next_tree(number, events)
             except TooMuch:
-                return Grown(made, endings.all(), failed=True)
+                return Grown(made, endings.all(), True, list(self._changed.values()))
             made += tree.made
             for each in tree.ended:
                 endings.add(each)
-        return Grown(made, endings.all())
+        return Grown(made, endings.all(), kept=list(self._changed.values()))
 
     def next_tree(self, number: int, events: Iterable[Event]) -> Grown:
         """One tree, with each of its endings; others are taken after it. Raises TooMuch."""
         tree = self._tree(number, list(events))
         self.lasts.update(tree.lasts)
+        self.kept.update(tree.kept)
+        self._changed.update(tree.kept)
         return Grown([tree.made], tree.ended)
 
     def outcome(
-        self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last]
+        self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: Keeping
     ) -> tuple[Outcome, float]:
         """What comes of one computation, and the seconds that it took; asked for once a tree."""
-        found = decided_here(self.call.wiring.nodes[node], lasts.get(node), event)
+        composite = self.call.wiring.nodes[node]
+        found = decided_here(composite, lasts.get(node), event)
         if found is not None:
             return found, 0.0
-        asked = step(self.call, node, event, wake, lasts)
-        key = node, event.path, wake.number, tuple(asked.lasts)
+        theirs: list[Kept] = []
+        if composite.keeps:
+            theirs = [each for each in kept.values() if each.node == node]
+        asked = step(self.call, node, event, wake, lasts, theirs)
+        key = node, event.path, wake.number, tuple(asked.lasts), tuple(theirs)
         if key not in self._found:
             began = self.clock()
             grown = self._ask(self._tree_number, node, asked)
@@ -171,6 +182,9 @@ class _Tree:
         self.lasts: Lasts = {}
         """Those that the tree changes."""
         self._known = ChainMap(self.lasts, by.lasts)
+        self.kept: dict[tuple[int, bytes], Kept] = {}
+        """What it changes of what composites keep."""
+        self._keeping = ChainMap(self.kept, by.kept)
         self.made: list[Made] = []
         self.ended: list[Ended] = []
         self.arrived: dict[int, list[Path]] = {}
@@ -189,13 +203,15 @@ class _Tree:
         refusal = self._refusal(wake.node, path)
         if refusal is None:
             event = self._updates[parent]
-            found, seconds = self._by.outcome(wake.node, event, wake, self._known)
+            found, seconds = self._by.outcome(wake.node, event, wake, self._known, self._keeping)
+            for each in found.kept:
+                self.kept[wake.node, each.key] = each._replace(node=wake.node)
             outcome = self._by.decides(wake.node, path, found, seconds)
         else:
             outcome = Outcome(None, *refusal)
-        if refusal != UNTOLD:
+        if refusal != UNTOLD and outcome.kind:
             self.ended.append(
-                Ended(wake.node, outcome.kind, 1, self._number, parent, *outcome[2:])
+                Ended(wake.node, outcome.kind, 1, self._number, parent, *outcome[2:4])
             )
         if outcome.made is not None:
             made = outcome.made._replace(parent=parent, wake=wake.number, node=wake.node)

@@ -41,6 +41,30 @@ UPDATE purge
    AND EXISTS (SELECT FROM piece)
 RETURNING id;
 
+-- purge_kept --
+WITH gone AS (
+    DELETE FROM kept_entries
+     WHERE tenant_id = %(tenant)s
+       AND stream_id = %(stored_as)s
+       AND key = ANY(ARRAY(
+           SELECT key
+             FROM (SELECT key, sum(size) OVER (ORDER BY key) - size AS before
+                     FROM (SELECT key, pg_column_size(value) AS size
+                             FROM kept_entries
+                            WHERE stream_id = %(stored_as)s
+                              AND tenant_id = %(tenant)s
+                            ORDER BY key
+                            LIMIT %(most)s) AS first) AS summed
+            WHERE before < %(most_bytes)s))
+    RETURNING octet_length(key) + octet_length(value) AS bytes
+), less AS (
+    UPDATE stored_amounts
+       SET bytes = greatest(0, stored_amounts.bytes - (SELECT sum(bytes) FROM gone))
+     WHERE tenant_id = %(tenant)s
+       AND EXISTS (SELECT FROM gone)
+)
+SELECT bytes FROM gone LIMIT 1;
+
 -- purge_rest_of_stream --
 -- Once its updates are gone.
 WITH state AS (

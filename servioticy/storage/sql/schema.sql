@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0123 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0124 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -1721,6 +1721,21 @@ GRANT EXECUTE ON FUNCTION granted_objects TO servioticy_platform;
 GRANT EXECUTE ON FUNCTION grant_used, note_grant_used
    TO servioticy_pipeline, servioticy_delivery;
 
+CREATE FUNCTION for_all_tenants(role text, command text, tables text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    named text;
+    checked text := CASE command WHEN 'INSERT' THEN 'WITH CHECK' ELSE 'USING' END;
+BEGIN
+    FOREACH named IN ARRAY tables LOOP
+        EXECUTE format('CREATE POLICY %I ON %I FOR %s TO %I %s (true)',
+                       role || '_' || lower(command), named, command, role, checked);
+    END LOOP;
+END $$;
+
+COMMENT ON FUNCTION for_all_tenants IS
+    'lets a role do it to all rows of these tables; it has to be granted, too';
+
 -- Of a tenant: each table has its tenant in each row.
 
 CREATE FUNCTION force_row_level_security(named text, column_name text DEFAULT 'tenant_id')
@@ -1736,6 +1751,7 @@ BEGIN
     EXECUTE format(
         'CREATE POLICY of_the_tenant ON %I TO servioticy_api, servioticy_delivery
           USING (%s) WITH CHECK (%s)', named, own, own);
+    PERFORM for_all_tenants('servioticy_backup', 'SELECT', ARRAY[named]);
 END $$;
 
 COMMENT ON FUNCTION force_row_level_security IS
@@ -1779,21 +1795,6 @@ GRANT SELECT, UPDATE, DELETE ON group_looks TO servioticy_api;
 GRANT SELECT ON stream_readers, subscribed_streams TO servioticy_api, servioticy_delivery;
 
 -- Between tenants: of each table what the statements need that say so in their files.
-
-CREATE FUNCTION for_all_tenants(role text, command text, tables text[]) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-    named text;
-    checked text := CASE command WHEN 'INSERT' THEN 'WITH CHECK' ELSE 'USING' END;
-BEGIN
-    FOREACH named IN ARRAY tables LOOP
-        EXECUTE format('CREATE POLICY %I ON %I FOR %s TO %I %s (true)',
-                       role || '_' || lower(command), named, command, role, checked);
-    END LOOP;
-END $$;
-
-COMMENT ON FUNCTION for_all_tenants IS
-    'lets a role do it to all rows of these tables; it has to be granted, too';
 
 SELECT for_all_tenants('servioticy_platform', 'SELECT',
     '{tenants, tokens, service_objects, definitions, streams, graph_edges, pending_changes,
@@ -1906,3 +1907,22 @@ GRANT SELECT ON stored_amounts, put_off TO servioticy_delivery;
 
 GRANT SELECT ON readers, readable_streams TO servioticy_api, servioticy_pipeline,
                                              servioticy_delivery;
+
+-- Back-ups: who makes one sees all rows of all tables, and changes none (servioticy/storage/roles.py).
+
+GRANT USAGE ON SCHEMA public TO servioticy_backup;
+-- What is there, and what is made from now on: the owner's, in a database that others use, too.
+DO $$
+DECLARE
+    named text;
+BEGIN
+    FOR named IN SELECT relname
+                   FROM pg_class
+                  WHERE relnamespace = 'public'::regnamespace
+                    AND relkind IN ('r', 'p', 'v', 'S')
+                    AND pg_has_role(relowner, 'USAGE') LOOP
+        EXECUTE format('GRANT SELECT ON %I TO servioticy_backup', named);
+    END LOOP;
+END $$;
+ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO servioticy_backup;
+ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON SEQUENCES TO servioticy_backup;

@@ -26,6 +26,7 @@ from servioticy.domain.model import (
 from servioticy.domain.quotas import COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
+from servioticy.ports.kept_entries import DueEntry, Stored
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
@@ -280,6 +281,43 @@ class MemoryPartitionStore:
             if each in last
         }
 
+    def kept(self, wanted: Iterable[tuple[int, bytes]]) -> dict[tuple[int, bytes], Stored]:
+        """What streams keep under these keys, by stream id and key."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            entries = self._state.kept_entries
+            return {key: entries[key] for key in wanted if key in entries}
+
+    def due(self, partition: int, now: int, most: int) -> Sequence[DueEntry]:
+        """What is due, the oldest first; at most so many of each tenant."""
+        found: dict[int, list[DueEntry]] = {}
+        for at, tenant, _stream, key, ref in sorted(self._times(partition)):
+            theirs = found.setdefault(tenant, [])
+            if at <= now and len(theirs) < most:
+                theirs.append(DueEntry(*ref, key, at))
+        return sorted(
+            (each for theirs in found.values() for each in theirs),
+            key=lambda each: (each.due, each.service_object, each.stream, each.key),
+        )
+
+    def next_due(self, partition: int, after: int) -> int | None:
+        """When the next entry is due behind this time."""
+        return min((at for at, *_ in self._times(partition) if at > after), default=None)
+
+    def _times(self, partition: int) -> list[tuple[int, int, int, bytes, StreamRef]]:
+        self._state.ask_postgres()
+        with self._state.lock:
+            names = {self._state.stored_as(n): ref for ref, n in self._state.streams.items()}
+            found = []
+            for (stream, key), entry in self._state.kept_entries.items():
+                ref = names.get(stream)
+                row = ref and self._state.service_objects.get(ref[0])
+                if ref is None or not row or entry.due is None or row.active_version is None:
+                    continue
+                if row.owner_partition == partition:
+                    found.append((entry.due, row.tenant, stream, key, StreamRef(*ref)))
+            return found
+
     def store(self, batch: Batch) -> Mapping[int, int]:
         """Store all or nothing. Raises Fenced where progress is not where the batch begins."""
         self._state.ask_postgres()
@@ -343,6 +381,11 @@ class MemoryPartitionStore:
             self._state.updates[key] = (batch.partition, update)
         for state in batch.states:
             self._state.states[state.stream_id] = state.state
+        for kept in batch.kept:
+            if kept.value is None:
+                self._state.kept_entries.pop((kept.stream_id, kept.key), None)
+            else:
+                self._state.kept_entries[kept.stream_id, kept.key] = Stored(kept.value, kept.due)
         for each in batch.verdicts:
             times, _last = self._state.verdicts.get((each.stream_id, each.verdict), (0, b""))
             self._state.verdicts[each.stream_id, each.verdict] = (times + each.times, each.last)

@@ -24,7 +24,10 @@ def _purge_stored(state: State, entry: Purge, number: int, most: int, most_bytes
         if most_bytes <= 0:
             break
         most_bytes -= len(state.updates.pop(key)[1].document)
-    if not rows:
+    kept = [each for each in state.kept_entries if each[0] == number][:most]
+    for key in kept if not rows else ():
+        del state.kept_entries[key]
+    if not rows and not kept:
         state.states.pop(number, None)
         state.processor_us.pop(number, None)
         state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] != number}

@@ -14,6 +14,7 @@ from servioticy.domain.model import Grant, LastUpdate, StreamRef
 from servioticy.domain.records import DeadLetter, EmittedRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import Change
+from servioticy.ports.kept_entries import Stored
 from servioticy.ports.partition_store import (
     Crossing,
     OutsideReader,
@@ -136,6 +137,8 @@ class State:
     tokens: dict[str, int] = field(default_factory=dict)
     service_objects: dict[str, ServiceObjectRow] = field(default_factory=dict)
     definitions: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    kept_entries: dict[tuple[int, bytes], Stored] = field(default_factory=dict)
+    """(number of the stream's updates, key)"""
     streams: dict[tuple[str, str], int] = field(default_factory=dict)
     """(Service Object, stream name): stream id"""
     last_stream: int = 0

@@ -106,7 +106,7 @@ def test_what_is_made_has_its_place_in_the_tree() -> None:
 
     assert [
         (number, [(stream.key, timestamp, path) for stream, timestamp, _text, path, _ in updates])
-        for _region, number, updates in new
+        for _region, number, updates, _kept in new
     ] == [
         (0, [("so/c", 1, (0,)), ("so/e", 1, (0, 0))]),
         (1, [("so/c", 2, (0,)), ("so/e", 2, (0, 0))]),
@@ -173,7 +173,7 @@ def test_a_knot_is_taken_step_by_step_each_by_its_evaluator() -> None:
     by, another = Noting(), Noting()
     world = World(logged(1, 5), graph=a_knot())
 
-    ((_region, _number, updates),), ended = world.transform(of_knots(by, another))
+    ((_region, _number, updates, _kept),), ended = world.transform(of_knots(by, another))
 
     assert [(stream.key, path) for stream, _at, _text, path, _ in updates] == [
         ("so/c", (0,)),
@@ -240,7 +240,7 @@ def test_alone_what_is_beyond_a_limit_ends_with_its_verdict(limits: Limits, kind
         assert kinds(ended) == {("so/c", kind): 1}
         return
     assert kinds(ended) == {("so/c", "emitted"): 1, ("so/e", kind): 1}
-    ((_region, _number, updates),) = new
+    ((_region, _number, updates, _kept),) = new
     assert [stream.key for stream, *_ in updates] == ["so/c"]
 
 
@@ -255,7 +255,7 @@ def test_what_subscribers_got_counts_whatever_comes_out_now() -> None:
 
     new, ended = world.transform({"javascript": failing("timeout", "timeout")})
 
-    ((_region, _number, updates),) = new
+    ((_region, _number, updates, _kept),) = new
     assert [text for _stream, _at, text, *_ in updates] == [b'{"then":1}']
     assert kinds(ended) == {("so/c", "emitted"): 1, ("so/e", "timeout"): 1}
 
@@ -320,7 +320,7 @@ def test_what_scripts_take_of_the_processor_is_noted(alone: bool) -> None:
     world.transform(of_knots(Costly({1: ProcessorSeconds(0.25, 0.5)})))
 
     asked = 2
-    assert world.spending.processor == pytest.approx(asked * 0.25, abs=0.02)
+    assert world.spending.processor == pytest.approx(asked * 0.25, abs=0.1)
     assert world.spending.preparing == pytest.approx(asked * 0.5)
 
 

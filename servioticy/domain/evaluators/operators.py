@@ -1,0 +1,229 @@
+"""Operators: evaluators that take one computation at a time, keep entries, and set times.
+
+What an operator makes of a computation depends on what it is given and on what it keeps, and on
+nothing else: so a part of the log that is computed again after a crash comes to the same. What it
+keeps are entries under keys, of which a commit writes those that are other ones than before. An
+entry may have a time of the log at which the composite is woken for it: that comes as a record of
+the log, so computing never looks at a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from time import thread_time
+from typing import NamedTuple, NoReturn, Protocol
+
+from sandbox import ProcessorSeconds, TookTooLong
+from sandbox.trees import CLOCK, Call, Event, Grown, Kept, Last, Made, Wake
+from servioticy.domain.cache import Cache
+from servioticy.domain.evaluators.evaluator import Lacking
+from servioticy.domain.evaluators.steps import Outcome, inputs_read
+from servioticy.domain.evaluators.stepwise import Keeping, Stepwise
+from servioticy.domain.operators import OperatorCode
+from servioticy.domain.verdicts import COLLECTED, EMITTED, ERROR
+
+MAX_KEY_BYTES = 256
+MAX_VALUE_BYTES = 65_536
+MAX_CHANGES = 1000
+"""Entries that one computation may change."""
+
+MAX_TENANTS = 10_000
+"""Of so many it is known what they have taken of the processor."""
+
+
+class Ends(Exception):
+    """A computation makes nothing; the kind of verdict, and why."""
+
+    def __init__(self, kind: str, message: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Step(NamedTuple):
+    """A computation."""
+
+    code: OperatorCode
+    argument: int | None
+    """Which of its inputs has woken the composite; None: the clock."""
+    trigger: Last
+    """The update that has, or the time that has come, in ms since 1970, without a document."""
+    due: bytes | None
+    """The key whose time that is."""
+    inputs: Sequence[Last | None]
+    """The last update of each input."""
+    own: Last | None
+    """The composite's last output."""
+
+
+class Output(NamedTuple):
+    """What a computation makes."""
+
+    timestamp: int
+    document: bytes
+    """Compact JSON."""
+
+
+class Entries:
+    """What one composite keeps, while it computes."""
+
+    def __init__(self, node: int, known: Keeping) -> None:
+        self._node = node
+        self._known = known
+        self._changed: dict[bytes, Kept] = {}
+
+    def get(self, key: bytes) -> bytes | None:
+        """What is kept under a key. Raises Lacking where that is not known yet."""
+        return self._entry(key).value
+
+    def due(self, key: bytes) -> int | None:
+        """When the composite is to be woken for it. Raises Lacking as the other does."""
+        return self._entry(key).due
+
+    def put(self, key: bytes, value: bytes, due: int | None = None) -> None:
+        """Keep this under the key, and be woken for it when it is due, in ms since 1970.
+
+        What was under it has to be known: raises Lacking where it is not, and Ends where it is
+        too large or too much.
+        """
+        self._change(Kept(self._node, key, value, due))
+
+    def drop(self, key: bytes) -> None:
+        """Keep nothing under the key any more. Raises Lacking as the others do."""
+        self._change(Kept(self._node, key, None))
+
+    @property
+    def changed(self) -> Sequence[Kept]:
+        """What is other than before."""
+        return list(self._changed.values())
+
+    def _entry(self, key: bytes) -> Kept:
+        found = self._changed.get(key) or self._known.get((self._node, key))
+        if found is None:
+            raise Lacking([(self._node, key)])
+        return found
+
+    def _change(self, entry: Kept) -> None:
+        if len(entry.key) > MAX_KEY_BYTES or len(entry.value or b"") > MAX_VALUE_BYTES:
+            raise Ends(ERROR, f"an entry has at most {MAX_KEY_BYTES} and {MAX_VALUE_BYTES} bytes")
+        self._entry(entry.key)
+        self._changed[entry.key] = entry
+        if len(self._changed) > MAX_CHANGES:
+            raise Ends(ERROR, f"a computation changes at most {MAX_CHANGES} entries")
+
+
+class Operator(Protocol):
+    """Computes composites, one computation at a time."""
+
+    def keys(self, code: OperatorCode, argument: int | None, event: Event) -> Sequence[bytes]:
+        """Return the keys that a computation is likely to look at: they are asked for together."""
+
+    def step(self, step: Step, entries: Entries) -> Output | None:
+        """What comes of a computation; None: nothing yet (verdict `collected`). Raises Ends."""
+
+
+class Operators:
+    """The evaluator of composites that an operator computes."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+        self._used: Cache[str, float] = Cache(MAX_TENANTS)
+
+    def evaluate(
+        self, tenant: str, calls: Sequence[Call], within: float | None = None
+    ) -> list[Grown]:
+        """What came of each call. Raises Lacking, and TookTooLong between two calls."""
+        began = thread_time()
+        try:
+            lacking = [
+                (key, number) for number, call in enumerate(calls) for key in self._unknown(call)
+            ]
+            if lacking:
+                raise Lacking([key for key, _ in lacking], [number for _, number in lacking])
+            found = []
+            for number, call in enumerate(calls):
+                spent = thread_time() - began
+                if within is not None and spent > within:
+                    raise TookTooLong(spent, within)
+                try:
+                    found.append(_Steps(call, self._operator).grow())
+                except Lacking as more:
+                    raise Lacking(more.keys, [number] * len(more.keys)) from None
+            return found
+        finally:
+            used = self._used.get(tenant) or 0.0
+            self._used.put(tenant, used + thread_time() - began, 1)
+
+    def is_ready(self, _tenant: str) -> bool:
+        """Nothing has to be started."""
+        return True
+
+    def processor_seconds(self, tenant: str) -> ProcessorSeconds:
+        """What the tenant's computations have taken."""
+        return ProcessorSeconds(self._used.get(tenant) or 0.0)
+
+    def _unknown(self, call: Call) -> Iterator[tuple[int, bytes]]:
+        """The keys that the events of a call lead to a look at, and that are not known."""
+        known = {(each.node, each.key) for each in call.kept}
+        for tree in call.trees:
+            for event in tree:
+                for wake in call.wiring.nodes[event.node].wakes:
+                    if event.only is not None and event.only != wake.number:
+                        continue
+                    for key in self._keys(call, wake, event):
+                        if (wake.node, key) not in known:
+                            known.add((wake.node, key))
+                            yield wake.node, key
+
+    def _keys(self, call: Call, wake: Wake, event: Event) -> Sequence[bytes]:
+        code = call.wiring.nodes[wake.node].code
+        if wake.argument == CLOCK:
+            found = self._operator.keys(code, None, event)
+            return found if event.document in found else [event.document, *found]
+        return self._operator.keys(code, wake.argument, event)
+
+
+class _Steps(Stepwise):
+    """Grows the trees of a call by an operator."""
+
+    def __init__(self, call: Call, operator: Operator) -> None:
+        super().__init__(call, _nobody)
+        self._operator = operator
+
+    def outcome(
+        self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: Keeping
+    ) -> tuple[Outcome, float]:
+        """What comes of one computation."""
+        if node in self.call.refused:
+            return Outcome(None, *self.call.refused[node]), 0.0
+        composite = self.call.wiring.nodes[node]
+        entries = Entries(node, kept)
+        inputs = [
+            None if each is None else lasts[each]
+            for each in inputs_read(composite, event, wake, lasts)
+        ]
+        by_clock = wake.argument == CLOCK
+        due = event.document if by_clock else None
+        if due is not None:
+            time = entries.due(due)
+            if time is None or time > event.timestamp:  # it has come before, or is another one
+                return Outcome(None, ""), 0.0
+        argument = None if by_clock else wake.argument
+        trigger = Last(event.node, event.timestamp, b"" if by_clock else event.document)
+        asked = Step(composite.code, argument, trigger, due, inputs, lasts.get(node))
+        times = [each and each.timestamp for each in inputs]
+        try:
+            made = self._operator.step(asked, entries)
+        except Ends as end:
+            return Outcome(None, end.kind, str(end), times), 0.0
+        if due is not None and entries.due(due) == time:
+            # Or it would come again and again.
+            value = entries.get(due)
+            entries.put(due, value) if value is not None else entries.drop(due)
+        if made is None:
+            return Outcome(None, COLLECTED, "", times, entries.changed), 0.0
+        update = Made(0, 0, 0, made.timestamp, made.document)
+        return Outcome(update, EMITTED, "", times, entries.changed), 0.0
+
+
+def _nobody(_tree: int, _node: int, _call: Call) -> NoReturn:
+    raise AssertionError("an operator is asked for each computation itself")

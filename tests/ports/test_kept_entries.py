@@ -1,0 +1,112 @@
+"""What every PartitionStore promises of what operators keep, and of when they are woken."""
+
+from __future__ import annotations
+
+import pytest
+from port_builders import Storage
+
+from servioticy.ports.kept_entries import DueEntry, Stored, StoredEntry
+from servioticy.ports.partition_store import Activate, Batch, Delete, Effect, Erase, Release
+
+
+@pytest.fixture
+def tenant(storage: Storage) -> int:
+    """A tenant with the Service Object `so1`, in force, in partition 0."""
+    tenant = storage.tenant()
+    in_force(storage, tenant, "so1", 0)
+    return tenant
+
+
+def in_force(storage: Storage, tenant: int, id_: str, change: int) -> None:
+    storage.create(tenant, id_)
+    storage.store.begin(0)
+    store(storage, effect=Activate(id_, 1, change + 1))
+
+
+def store(storage: Storage, *kept: StoredEntry, effect: Effect | None = None) -> None:
+    at = storage.store.all_progress()[0]
+    storage.store.store(Batch(0, at, at + 1, at, kept=kept, effect=effect))
+
+
+def test_an_entry_is_what_was_stored_last_under_its_key(storage: Storage, tenant: int) -> None:
+    a, b = (storage.stored_as("so1", name) for name in "ab")
+    key = b'\\x00"{,}\x00\xff'
+    store(
+        storage,
+        StoredEntry(tenant, a, key, b"\x00one", 5),
+        StoredEntry(tenant, a, b"gone", b"x"),
+        StoredEntry(tenant, b, key, b""),
+    )
+    store(storage, StoredEntry(tenant, a, key, b"two"), StoredEntry(tenant, a, b"gone", None))
+
+    wanted = {(a, key), (a, b"gone"), (b, key), (b, b"never")}
+    assert storage.store.kept(wanted) == {(a, key): Stored(b"two"), (b, key): Stored(b"")}
+    assert storage.store.kept(()) == {}
+    assert storage.store.next_due(0, -1) is None, "what takes its place is not due"
+
+
+def test_all_of_a_batch_is_kept_or_nothing(storage: Storage, tenant: int) -> None:
+    a = storage.stored_as("so1")
+    with pytest.raises(Exception, match="no longer at offset"):
+        storage.store.store(Batch(0, 77, 78, 0, kept=[StoredEntry(tenant, a, b"k", b"v", 1)]))
+
+    assert storage.store.kept([(a, b"k")]) == {}
+    assert storage.store.due(0, 10, 10) == []
+
+
+def test_what_is_due_is_told_in_order_and_a_few_of_each_tenant(
+    storage: Storage, tenant: int
+) -> None:
+    other = storage.tenant("umbrella")
+    for number in range(2, 10):  # some are in the other partition
+        in_force(storage, other, f"so{number}", number)
+    theirs_here = next(
+        f"so{number}"
+        for number in range(2, 10)
+        if storage.store.owner(f"so{number}") == (other, 0)
+    )
+    a, theirs = storage.stored_as("so1"), storage.stored_as(theirs_here)
+    store(storage, *[StoredEntry(tenant, a, b"%d" % n, b"v", 10 + n) for n in range(5)])
+    store(storage, StoredEntry(other, theirs, b"late", b"v", 14))
+    store(storage, StoredEntry(tenant, a, b"never", b"v"))
+
+    assert storage.store.due(0, 9, 10) == []
+    assert storage.store.due(0, 11, 10) == [
+        DueEntry("so1", "a", b"0", 10),
+        DueEntry("so1", "a", b"1", 11),
+    ]
+    found = storage.store.due(0, 100, 2)
+    assert [(each.service_object, each.key) for each in found] == [
+        ("so1", b"0"),
+        ("so1", b"1"),
+        (theirs_here, b"late"),
+    ]
+    assert [storage.store.next_due(0, after) for after in (0, 10, 13, 14)] == [10, 11, 14, None]
+    assert storage.store.due(1, 100, 10) == [] and storage.store.next_due(1, 0) is None
+
+
+@pytest.mark.parametrize(
+    "effect", [Erase("so1", "a", 9), Delete("so1")], ids=["erased", "deleted"]
+)
+def test_what_is_gone_is_due_no_more_and_is_removed(
+    storage: Storage, tenant: int, effect: Effect
+) -> None:
+    a = storage.stored_as("so1")
+    store(storage, *[StoredEntry(tenant, a, b"%d" % n, b"v" * 100, 10 + n) for n in range(7)])
+    store(storage, effect=effect)
+    assert storage.store.due(0, 100, 10) == []
+    assert storage.store.next_due(0, 0) is None
+
+    for _ in range(50):
+        if storage.store.purge(0, 2, 10**6) is None:
+            break
+    assert storage.rows("kept_entries") == 0
+
+
+def test_what_moves_is_due_where_it_is(storage: Storage, tenant: int) -> None:
+    a = storage.stored_as("so1")
+    store(storage, StoredEntry(tenant, a, b"k", b"v", 10))
+    store(storage, effect=Release(("so1",), 1))
+
+    assert storage.store.due(0, 100, 10) == []
+    assert [each.key for each in storage.store.due(1, 100, 10)] == [b"k"]

@@ -1,0 +1,142 @@
+"""Operators by themselves: what bounds them, and what they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from sandbox import TookTooLong
+from sandbox.trees import CLOCK, Bounds, Call, Event, Kept, Node, Wake, Wiring
+from servioticy.domain.evaluators.evaluator import Lacking
+from servioticy.domain.evaluators.operators import (
+    MAX_CHANGES,
+    MAX_KEY_BYTES,
+    MAX_VALUE_BYTES,
+    Entries,
+    Operators,
+    Output,
+    Step,
+)
+from servioticy.domain.operators import OperatorCode
+
+CODE = OperatorCode("o", ("d0", "d1"), ())
+
+
+class Plain:
+    """Does what a test says."""
+
+    def __init__(self, does: Callable[[Step, Entries], Output | None]) -> None:
+        self._does = does
+        self.steps: list[Step] = []
+
+    def keys(self, _code: OperatorCode, _argument: int | None, _event: Event) -> Sequence[bytes]:
+        return ()
+
+    def step(self, step: Step, entries: Entries) -> Output | None:
+        self.steps.append(step)
+        return self._does(step, entries)
+
+
+def call(*events: Event, kept: Sequence[Kept] = ()) -> Call:
+    """A composite over two streams, with a clock: each event is a tree."""
+    wiring = Wiring(
+        "w",
+        (
+            Node((), CODE, ((1,), (2,)), keeps=True),
+            Node((Wake(0, 0, 0),)),
+            Node((Wake(0, 0, 1),)),
+            Node((Wake(0, 0, CLOCK),)),
+        ),
+    )
+    trees = [[each] for each in events]
+    return Call(wiring, ("so/c@1", "", "", ""), (), trees, Bounds(9, 9), kept=kept)
+
+
+def known(key: bytes, value: bytes | None = None, due: int | None = None) -> Kept:
+    return Kept(0, key, value, due)
+
+
+def test_a_step_is_told_what_has_woken_it_and_what_there_is() -> None:
+    plain = Plain(lambda step, _entries: Output(step.trigger.timestamp, b"{}"))
+    (grown,) = Operators(plain).evaluate("t", [call(Event(2, 5, b"[2]"), Event(1, 4, b"[1]"))])
+
+    assert [(s.argument, s.trigger.timestamp, s.due) for s in plain.steps] == [
+        (1, 5, None),
+        (0, 4, None),
+    ], "whatever the timestamps are: that is the operator's affair"
+    second = plain.steps[1]
+    assert [each and each.document for each in second.inputs] == [b"[1]", b"[2]"]
+    assert second.own is not None
+    assert second.own.timestamp == 5
+    assert [[made.timestamp for made in tree] for tree in grown.made] == [[5], [4]]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [(b"k" * (MAX_KEY_BYTES + 1), b""), (b"k", b"v" * (MAX_VALUE_BYTES + 1))],
+    ids=["key", "value"],
+)
+def test_what_is_too_large_is_not_kept_and_ends_the_computation(key: bytes, value: bytes) -> None:
+    operators = Operators(Plain(lambda _step, entries: entries.put(key, value)))
+    (grown,) = operators.evaluate("t", [call(Event(1, 1, b"1"), kept=[known(key)])])
+
+    assert [each.kind for each in grown.ended] == ["error"]
+    assert grown.kept == []
+
+
+def test_the_largest_is_kept() -> None:
+    key, value = b"k" * MAX_KEY_BYTES, b"v" * MAX_VALUE_BYTES
+    operators = Operators(Plain(lambda _step, entries: entries.put(key, value, 7)))
+    (grown,) = operators.evaluate("t", [call(Event(1, 1, b"1"), kept=[known(key)])])
+
+    assert [each.kind for each in grown.ended] == ["collected"]
+    assert grown.kept == [known(key, value, 7)]
+
+
+@pytest.mark.parametrize(("number", "kind"), [(0, "collected"), (1, "error")])
+def test_a_computation_changes_so_many_entries(number: int, kind: str) -> None:
+    keys = [b"%d" % each for each in range(MAX_CHANGES + number)]
+
+    def puts(_step: Step, entries: Entries) -> None:
+        for each in keys:
+            entries.put(each, b"v")
+
+    asked = call(Event(1, 1, b"1"), kept=[known(each) for each in keys])
+    (grown,) = Operators(Plain(puts)).evaluate("t", [asked])
+
+    assert [each.kind for each in grown.ended] == [kind]
+    assert len(grown.kept) == (0 if number else MAX_CHANGES)
+
+
+def test_what_is_not_known_is_asked_for_with_the_call_that_lacks_it() -> None:
+    operators = Operators(Plain(lambda _step, entries: entries.put(b"k", b"v")))
+    with pytest.raises(Lacking) as lacking:
+        operators.evaluate("t", [call(), call(Event(1, 1, b"1"))])
+
+    assert (lacking.value.keys, lacking.value.calls) == ([(0, b"k")], [1])
+
+
+def test_a_time_comes_once_and_not_before_it_is_due() -> None:
+    plain = Plain(lambda step, _entries: Output(step.trigger.timestamp, b"{}"))
+    times = [Event(3, at, b"k") for at in (9, 10, 11)]
+    (grown,) = Operators(plain).evaluate("t", [call(*times, kept=[known(b"k", b"v", 10)])])
+
+    assert [(each.argument, each.due, each.trigger.timestamp) for each in plain.steps] == [
+        (None, b"k", 10)
+    ]
+    assert [each.times for each in grown.ended] == [1], "of others nothing is told"
+    assert grown.kept == [known(b"k", b"v")], "or it would come for ever"
+
+
+def test_between_two_calls_it_is_looked_whether_there_is_time() -> None:
+    def slow(step: Step, _entries: Entries) -> Output:
+        sum(range(200_000))
+        return Output(step.trigger.timestamp, b"{}")
+
+    operators = Operators(Plain(slow))
+    with pytest.raises(TookTooLong):
+        operators.evaluate("t", [call(Event(1, 1, b"1")) for _ in range(3)], 1e-9)
+    assert operators.processor_seconds("t").programs > 0
+    assert operators.processor_seconds("other").programs == 0
+    assert operators.is_ready("t")
