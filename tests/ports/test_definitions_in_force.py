@@ -8,6 +8,7 @@ from port_builders import PARTITIONS, Storage, a_service_object
 from servioticy.domain.model import StreamRef
 from servioticy.ports.partition_store import (
     Activate,
+    ActivateAll,
     Batch,
     ComponentMember,
     Release,
@@ -49,6 +50,43 @@ def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
     assert all(each.composite is None for each in found[0].definition.streams)
     told = [(each.message, each.reason) for each in caplog.records]  # type: ignore[attr-defined]
     assert told == [("definition_not_understood", "Channel x with incorrect type: numeric")]
+
+
+def test_many_are_in_force_at_once_each_unless_a_later_change_was_made_already(
+    storage: Storage,
+) -> None:
+    tenant = storage.tenant()
+    for id_ in ("so1", "so2", "so3"):
+        storage.create(tenant, id_)
+    storage.store.begin(0)
+    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so2", 1, 9)))
+    changes = tuple(Activate(id_, 1, 5) for id_ in ("so1", "so2", "so3", "nothing"))
+
+    made = storage.store.changed(changes)
+    storage.store.store(Batch(0, 1, 5, 1, effect=ActivateAll(changes)))
+    storage.store.store(Batch(0, 5, 6, 5, effect=ActivateAll((Activate("so1", 7, 4),))))
+
+    assert list(made) == ["so1", "so3"]
+    assert {(each.id, each.tenant, each.version) for each in made.values()} == {
+        ("so1", tenant, 1),
+        ("so3", tenant, 1),
+    }
+    assert storage.store.changed(changes) == {}
+    assert [storage.store.component(id_)[0].version for id_ in ("so1", "so2", "so3")] == [1, 1, 1]
+
+
+def test_of_many_that_are_large_the_first_are_looked_at(storage: Storage) -> None:
+    """A document may have a megabyte, and a thousand of them change."""
+    tenant = storage.tenant()
+    text = b'{"streams":{"a":{"channels":{"x":{"type":"number"}}},"b":%b},"customFields":"%b"}'
+    text %= b'{"channels":{"x":{"type":"number"}}}', 600_000 * b"x"
+    for id_ in ("so1", "so2", "so3"):
+        storage.change_store.create(a_service_object(tenant, id_, document=text), PARTITIONS)
+    storage.store.begin(0)
+
+    found = storage.store.changed([Activate(id_, 1, 1) for id_ in ("so3", "so1", "so2")])
+
+    assert list(found) == ["so3", "so1"]
 
 
 def test_a_component_is_in_order_of_creation(storage: Storage) -> None:

@@ -235,6 +235,30 @@ def test_until_somebody_else_comes(world: World) -> None:
     assert world.stored() == sorted([*both("a"), *both("a", 2), *both("b")])
 
 
+def test_a_device_that_nobody_has_met_is_somebody_else_only_if_it_is_another_tenants(
+    world: World,
+) -> None:
+    """Else a fleet that begins to send would be put off, and all that it sends behind that."""
+    tenant = world.tenants["a"]
+    define(Object("more", ("d0",), ()), {}, tenant, world.platform)
+    world.take()
+    world.task._begun.schedule._partition.forget(["more"])  # type: ignore[union-attr]
+    world.shares.contested = False
+    world.held.hold(tenant)
+    with ThreadPoolExecutor(1) as elsewhere:
+        taking = elsewhere.submit(world.put, "a")
+        until(lambda: str(tenant) in world.held.asked)
+        append(world.platform, [(("more", "d0"), 2, 2)])
+        world.arrived = [Row(len(world.state.log[0]) - 1, world.state.log[0][-1])]
+        with pytest.raises(TimeoutError):
+            taking.result(0.2)
+        world.held.let_go()
+        taking.result()
+
+    assert not world.state.put_off
+    assert world.stored() == both("a")
+
+
 def test_what_a_worker_has_begun_is_not_stored_once_it_has_let_go(world: World) -> None:
     world.held.hold(world.tenants["a"])
     world.put("a", "b")
