@@ -20,9 +20,12 @@ from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream, Region
 from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef, Timestamp
 from servioticy.domain.pauses import finished
-from servioticy.domain.regions import whole
+from servioticy.domain.regions import evaluator_of, whole
 from servioticy.domain.verdicts import EMITTED
+from servioticy.refusals import Refused
 
+EVALUATOR = "javascript"
+"""The name of the only one that trials ask."""
 WAKES_NOBODY = -1
 """The number of no wake."""
 MESSAGE = 300
@@ -88,13 +91,15 @@ class Version:
         self._graph = graph
 
     def region(self) -> Region | None:
-        """All that it concerns as one region; None where that is nothing."""
+        """All that it concerns as one region; None where that is nothing. Raises Refused."""
         if not self.concerned:
             return None
         members = [self._graph.stream(each) for each in sorted(self.concerned)]
+        if others := sorted({evaluator_of(each) for each in members} - {EVALUATOR}):
+            raise Refused(f"A trial computes {EVALUATOR} only, and not yet {', '.join(others)}")
         tenant = members[0].tenant
-        others = {ref: KnownStream(ref, tenant, 0, 0, None) for ref in self.reads}
-        return finished(whole(members, others.get, self._graph.wakes))
+        read = {ref: KnownStream(ref, tenant, 0, 0, None) for ref in self.reads}
+        return finished(whole(members, read.get, self._graph.wakes))
 
 
 class Playing:

@@ -26,6 +26,7 @@ from servioticy.domain.access import Scope
 from servioticy.domain.model import LastUpdate, ServiceObject, StreamKey, StreamRef
 from servioticy.errors import Unavailable
 from servioticy.ports.history import VersionedUpdate
+from servioticy.refusals import Refused
 
 D, E, C = StreamRef("so", "d"), StreamRef("so", "e"), StreamRef("so", "c")
 
@@ -221,6 +222,19 @@ def test_a_sandbox_that_cannot_is_unavailable() -> None:
     here = TrialsHere(cast(Stored, kept), Broken(sums))
     with pytest.raises(Unavailable, match="no room"):
         list(here.steps(Trial(1, Scope(), "so", [one(["d"])], [one(["d"])], 100, 100)))
+
+
+def test_composites_of_other_evaluators_are_refused_and_not_computed_wrongly() -> None:
+    made = one(["d"])
+    streams = tuple(
+        replace(each, composite=replace(each.composite, evaluator="windows"))
+        if each.composite
+        else each
+        for each in made.definition.streams
+    )
+    other = replace(made, definition=replace(made.definition, streams=streams))
+    with pytest.raises(Refused, match="javascript only, and not yet windows"):
+        tried([made], [other], played((D, 1, 1)))
 
 
 def test_it_is_told_what_was_not_read_and_that_not_all_was() -> None:
