@@ -16,6 +16,7 @@ from servioticy.settings import load
 
 BENCHMARKS = (
     "latency",
+    "loop",
     "start",
     "back",
     "pipeline",
