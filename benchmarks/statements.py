@@ -16,9 +16,10 @@ from benchmarks import ground
 from sandbox import argument_names
 from servioticy.bootstrap import connect
 from servioticy.domain.model import StreamKey, StreamRef
+from servioticy.ports.accounts import Use
 from servioticy.ports.addresses import Lookup
+from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.change_store import NewServiceObject
-from servioticy.ports.partition_store import Batch, StoredUpdate, Use
 from servioticy.settings import Settings
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.change_store import PostgresChangeStore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from servioticy.errors import ServioticyError
-from servioticy.ports.partition_store import TreeKey
+from servioticy.ports.put_off import TreeKey
 
 
 class ProgressLost(ServioticyError):

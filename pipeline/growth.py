@@ -15,7 +15,7 @@ from sandbox.trees import Call, Event, Path, Tree
 from servioticy.domain.known_streams import KnownStream, Region
 from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.ports.kept_entries import Stored
-from servioticy.ports.partition_store import TreeKey
+from servioticy.ports.put_off import TreeKey
 
 NewUpdate: TypeAlias = tuple[KnownStream, Timestamp, bytes, Path, bytes | None]
 """An update that this batch stores: stream, timestamp, document, path through its tree, and

@@ -20,7 +20,8 @@ from servioticy.metrics.names import (
     STAGE_SECONDS,
     STORED_UPDATES,
 )
-from servioticy.ports.partition_store import Batch, PartitionStore
+from servioticy.ports.batches import Batch
+from servioticy.ports.partition_store import PartitionStore
 
 
 class Sandboxes(Protocol):

@@ -20,8 +20,10 @@ from pipeline.state.partition import Partition
 from pipeline.work import Row
 from servioticy.domain.emissions import emission
 from servioticy.errors import Unavailable
+from servioticy.ports.batches import Batch
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import Batch, PartitionStore, TreeKey
+from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.put_off import TreeKey
 
 log = logging.getLogger("servioticy.pipeline")
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sandbox.trees import ROOT, Path
 from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.domain.records import narrowed
-from servioticy.ports.partition_store import PutOff, TreeKey
+from servioticy.ports.put_off import PutOff, TreeKey
 
 
 class Row(NamedTuple):

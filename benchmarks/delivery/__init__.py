@@ -29,8 +29,8 @@ from servioticy.domain.emissions import emission
 from servioticy.domain.records import EmittedRecord
 from servioticy.domain.tokens import digest
 from servioticy.embedded import tcp_ports as ports
+from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.change_store import NewServiceObject
-from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.settings import Settings, changed, to_environment
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.change_store import PostgresChangeStore

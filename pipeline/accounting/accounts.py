@@ -15,7 +15,7 @@ from pipeline.growth import KeptEntry, NewRow, Verdict
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.domain.verdicts import EMITTED
-from servioticy.ports.partition_store import UNNAMED, Use, UseKey
+from servioticy.ports.accounts import UNNAMED, Use, UseKey
 
 MANY = 100_000
 """Entries that are added later, not as soon as they come."""

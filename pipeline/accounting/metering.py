@@ -22,7 +22,7 @@ from pipeline.state.partition import Partition
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.scripts import stream_of
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import UNNAMED, PartitionStore, Use, UseKey
+from servioticy.ports.accounts import UNNAMED, StreamAccounts, Use, UseKey
 
 SECONDS = 10.0
 
@@ -98,7 +98,7 @@ class Meter:
         if self._under_way is not None:
             wait([self._under_way], END_SECONDS)
 
-    def _settle(self, store: PartitionStore, known: Known, accounts: Accounts) -> None:
+    def _settle(self, store: StreamAccounts, known: Known, accounts: Accounts) -> None:
         """A measure stops nobody's updates, and none that fails stops another."""
         steps = (
             partial(accounts.add_to, self._uses),
@@ -114,7 +114,7 @@ class Meter:
             except Exception:
                 log.exception("accounts_lost")
 
-    def _account(self, store: PartitionStore) -> None:
+    def _account(self, store: StreamAccounts) -> None:
         """Store what was used; after the first part others have had their turn before."""
         took = 0.0
         for number, keys in enumerate(_parts(sorted(self._uses))):

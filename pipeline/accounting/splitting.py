@@ -21,7 +21,7 @@ from servioticy.domain.verdicts import (
     SCRIPT_ERROR,
     TIMEOUT,
 )
-from servioticy.ports.partition_store import UNNAMED, Use, UseKey
+from servioticy.ports.accounts import UNNAMED, Use, UseKey
 
 RAN = frozenset({EMITTED, FILTERED, SCRIPT_ERROR, ERROR, TIMEOUT, OOM, CRASH})
 """The verdicts of computations whose code has run."""

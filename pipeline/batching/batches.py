@@ -28,7 +28,7 @@ from pipeline.sharing.spending import is_too_much
 from pipeline.state.partition import Partition
 from pipeline.work import Row, Work
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import PutOff, TreeKey
+from servioticy.ports.put_off import PutOff, TreeKey
 
 log = logging.getLogger("servioticy.pipeline")
 

@@ -14,7 +14,7 @@ from pipeline.work import LoggedUpdate, Marked, Root, Row
 from servioticy.domain.borders import entered
 from servioticy.domain.model import InputRef, ServiceObject
 from servioticy.domain.records import BorderRecord, LogRecord
-from servioticy.ports.partition_store import PutOff
+from servioticy.ports.put_off import PutOff
 
 Forward = Callable[[int, BorderRecord], None]
 """Appends a record to another partition; it is there when this returns."""

@@ -10,7 +10,7 @@ from pipeline.errors import BatchTooLarge, BatchTooSlow, Overflow, TreeTooLarge,
 from pipeline.sharing.shares import Shares
 from pipeline.sharing.spending import Spending
 from pipeline.work import Work
-from servioticy.ports.partition_store import TreeKey
+from servioticy.ports.put_off import TreeKey
 
 Key = TypeVar("Key")
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pipeline.limits import MAX_BATCH_BYTES
 from pipeline.sharing.shares import Shares
 from pipeline.work import Forwarded, LoggedUpdate, Marked, Work
-from servioticy.ports.partition_store import PutOff, TreeKey
+from servioticy.ports.put_off import PutOff, TreeKey
 
 
 class FormingBatch:

@@ -32,7 +32,7 @@ from servioticy.domain.records import (
 )
 from servioticy.errors import Rejected
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import PutOff
+from servioticy.ports.put_off import PutOff
 
 Admitted: TypeAlias = LoggedUpdate | PutOff | ControlRecord
 """What a record is to its partition: an update to compute, a record to compute later, or a

@@ -30,7 +30,7 @@ from pipeline.work import LoggedUpdate, Row, Work
 from servioticy.domain.records import ControlRecord, LogRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import PutOff
+from servioticy.ports.put_off import PutOff
 
 log = logging.getLogger("servioticy.pipeline")
 

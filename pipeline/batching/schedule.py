@@ -49,7 +49,7 @@ from servioticy.domain.records import (
     UpdateRecord,
 )
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import PutOff, TreeKey
+from servioticy.ports.put_off import PutOff, TreeKey
 
 log = logging.getLogger("servioticy.pipeline")
 

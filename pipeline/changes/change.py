@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from servioticy.ports.partition_store import Crossing, Effect, OutsideReader, StoredVerdict
+from servioticy.ports.batches import StoredVerdict
+from servioticy.ports.borders import Crossing, OutsideReader
+from servioticy.ports.effects import Effect
 
 
 class Change(NamedTuple):

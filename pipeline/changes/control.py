@@ -30,20 +30,11 @@ from servioticy.domain.records import (
     ReleaseRecord,
     RevocationRecord,
 )
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Activate, ActivateAll, Allow, Delete, Erase, Release, Revoke
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import (
-    Activate,
-    ActivateAll,
-    Allow,
-    Batch,
-    ComponentMember,
-    Delete,
-    Erase,
-    PutOff,
-    Release,
-    Revoke,
-    TreeKey,
-)
+from servioticy.ports.partition_store import ComponentMember
+from servioticy.ports.put_off import PutOff, TreeKey
 
 POLL_SECONDS = 0.005
 

@@ -13,7 +13,7 @@ import msgspec
 
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import BeginRecord, EndRecord, LastOutside, Source, write
-from servioticy.ports.partition_store import Crossing, OutsideReader
+from servioticy.ports.borders import Crossing, OutsideReader
 
 MAX_TOLD_READERS = 5_000
 """That one record names: a quarter of a megabyte."""

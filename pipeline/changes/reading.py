@@ -19,8 +19,9 @@ from pipeline.state.partition import Partition
 from servioticy.domain.access import Granted, granted_of
 from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef
 from servioticy.domain.records import BeginRecord, EndRecord, LogRecord, ReadingRecord
+from servioticy.ports.borders import OutsideReader
+from servioticy.ports.effects import BeginInputs, EndInputs, Read
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import BeginInputs, EndInputs, OutsideReader, Read
 
 
 class Readers:

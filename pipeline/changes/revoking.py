@@ -16,7 +16,7 @@ from pipeline.state.weights import weight
 from servioticy.domain.borders import reading
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.verdicts import REVOKED
-from servioticy.ports.partition_store import StoredVerdict
+from servioticy.ports.batches import StoredVerdict
 
 MAX_READ_BYTES = 32 * 1024 * 1024
 """Of definitions that are not known and have to be loaded for it, estimated."""

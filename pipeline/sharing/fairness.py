@@ -10,7 +10,7 @@ from pipeline.sharing.rules import Rules
 from pipeline.sharing.shares import Shares
 from pipeline.sharing.spending import Spending
 from pipeline.sharing.used_up import UsedUp
-from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.accounts import StreamAccounts
 
 A_BATCH = 20
 """What one transaction costs by itself, in computations: that is nobody's."""
@@ -28,7 +28,7 @@ class Fairness:
         """How much of a tenant is computed at once, by what its updates took so far."""
         return CONTESTED_SECONDS if self.shares.contested else SLICE_SECONDS
 
-    def rules(self, limits: Limits, store: PartitionStore, *, alone: bool) -> Rules:
+    def rules(self, limits: Limits, store: StreamAccounts, *, alone: bool) -> Rules:
         """How trees that came over borders are to be computed now. Raises Unavailable."""
         return Rules(limits, alone, self.used_up.refused(store))
 

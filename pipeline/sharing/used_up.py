@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from pipeline.sharing.rules import Refusal, its_quota
 from servioticy.domain.quotas import RESTING, Quota
-from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.accounts import StreamAccounts
 
 SECONDS = 10.0
 """So old may be what is known: accounts are settled as seldom."""
@@ -29,7 +29,7 @@ class UsedUp:
         self._asked_at = float("-inf")
         self._refused: Mapping[int, Refusal] = {}
 
-    def refused(self, store: PartitionStore) -> Mapping[int, Refusal]:
+    def refused(self, store: StreamAccounts) -> Mapping[int, Refusal]:
         """Return them, each with its reason. Raises Unavailable."""
         if self._most and self._clock() - self._asked_at >= SECONDS:
             found = store.used_up(self._most)

@@ -16,8 +16,9 @@ from pipeline.work import Work
 from servioticy.domain.emissions import Emission
 from servioticy.domain.records import read_emitted
 from servioticy.errors import Unavailable
+from servioticy.ports.batches import Batch
+from servioticy.ports.borders import Crossing
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import Batch, Crossing
 
 log = logging.getLogger("servioticy.pipeline")
 

@@ -15,15 +15,10 @@ from servioticy.domain.emissions import Emission, placed
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import BorderRecord, BorderUpdate, Source, write
+from servioticy.ports.batches import StoredState, StoredUpdate, StoredVerdict
+from servioticy.ports.borders import Crossing, StoredInput
 from servioticy.ports.kept_entries import StoredEntry
-from servioticy.ports.partition_store import (
-    Crossing,
-    StoredInput,
-    StoredState,
-    StoredUpdate,
-    StoredVerdict,
-    TreeKey,
-)
+from servioticy.ports.put_off import TreeKey
 
 MAX_CROSSING_BYTES = 900_000
 """Of what crosses a border in one record, where it is more than one update."""

@@ -8,7 +8,8 @@ from typing import Protocol
 from pipeline.accounting.accounts import Accounts
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate
-from servioticy.ports.partition_store import Batch, TreeKey
+from servioticy.ports.batches import Batch
+from servioticy.ports.put_off import TreeKey
 
 
 class Base(Protocol):

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import FedReader, PartitionStore
+from servioticy.ports.borders import Borders, FedReader
 
 MAX_CHANNELS = 20_000
 MAX_READERS = 200_000
@@ -26,7 +26,7 @@ class _Channel:
 class Channels:
     """The channels of one partition, looked up when something comes."""
 
-    def __init__(self, partition: int, store: PartitionStore) -> None:
+    def __init__(self, partition: int, store: Borders) -> None:
         self._partition = partition
         self._store = store
         self._known: OrderedDict[StreamRef, _Channel] = OrderedDict()

@@ -11,8 +11,9 @@ from pipeline.work import Work
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate
 from servioticy.errors import Unavailable
+from servioticy.ports.batches import Batch
 from servioticy.ports.kept_entries import StoredEntry
-from servioticy.ports.partition_store import Batch, TreeKey
+from servioticy.ports.put_off import TreeKey
 
 
 class LateBase:

@@ -23,7 +23,10 @@ from pipeline.work import Work
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import InputRef, LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import Activate, Batch, PartitionStore, TreeKey
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Activate
+from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.put_off import TreeKey
 
 
 class Partition:

@@ -23,7 +23,7 @@ from servioticy.messaging.consumer import emitted_from
 from servioticy.messaging.failures import is_full, meaning
 from servioticy.messaging.sending import SAFE, check_size
 from servioticy.messaging.under_way import UnderWay
-from servioticy.ports.partition_store import Crossing
+from servioticy.ports.borders import Crossing
 
 log = logging.getLogger("servioticy.messaging")
 

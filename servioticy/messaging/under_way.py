@@ -9,7 +9,7 @@ from confluent_kafka import Message
 from servioticy.errors import Rejected
 from servioticy.messaging.failures import meaning
 from servioticy.messaging.sending import too_large
-from servioticy.ports.partition_store import Crossing
+from servioticy.ports.borders import Crossing
 
 
 class UnderWay:

@@ -35,7 +35,7 @@ class DueEntry(NamedTuple):
 
 
 class KeptEntries(Protocol):
-    """A part of the PartitionStore."""
+    """The part of the PartitionStore that keeps entries."""
 
     def kept(self, wanted: Iterable[tuple[int, bytes]]) -> dict[tuple[int, bytes], Stored]:
         """What streams keep under these keys, by stream id and key."""

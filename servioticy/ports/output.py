@@ -7,7 +7,7 @@ from typing import Protocol
 
 from servioticy.domain.emissions import Emission
 from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord
-from servioticy.ports.partition_store import Crossing
+from servioticy.ports.borders import Crossing
 
 
 class Output(Protocol):

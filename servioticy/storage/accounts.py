@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import UNNAMED, Use
+from servioticy.ports.accounts import UNNAMED, Use
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries

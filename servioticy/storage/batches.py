@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Any
 
-from servioticy.ports.partition_store import Batch, StoredUpdate
+from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.storage.arrays import blobs, columns, numbers, texts
 from servioticy.storage.database import Copied, Prepared
 from servioticy.storage.kept_entries import kept_parts

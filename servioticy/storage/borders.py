@@ -8,17 +8,9 @@ from operator import itemgetter
 from typing import Any
 
 from servioticy.domain.model import InputFromOutside, LastUpdate, StreamRef
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    BeginInputs,
-    Channel,
-    Crossing,
-    EndInputs,
-    FedReader,
-    OutsideReader,
-    Read,
-)
+from servioticy.ports.batches import Batch
+from servioticy.ports.borders import Channel, Crossing, FedReader, OutsideReader
+from servioticy.ports.effects import Activate, BeginInputs, EndInputs, Read
 from servioticy.storage.arrays import blobs, columns, numbers, texts
 from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries

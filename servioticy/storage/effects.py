@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, assert_never
 
-from servioticy.ports.partition_store import (
+from servioticy.ports.effects import (
     Activate,
     ActivateAll,
     Allow,

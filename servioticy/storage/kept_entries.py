@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from servioticy.ports.batches import Batch
 from servioticy.ports.kept_entries import DueEntry, Stored
-from servioticy.ports.partition_store import Batch
 from servioticy.storage.arrays import blobs, columns, numbers
 from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries

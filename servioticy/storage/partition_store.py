@@ -25,23 +25,13 @@ from servioticy.domain.model import (
 from servioticy.domain.quotas import RESTING
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
+from servioticy.ports.accounts import Use
+from servioticy.ports.batches import Batch, StoredUpdate
+from servioticy.ports.borders import Channel, Crossing, OutsideReader
+from servioticy.ports.effects import Activate, EndInputs, Erase, Release
 from servioticy.ports.kept_entries import DueEntry, Stored
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    Channel,
-    ComponentMember,
-    Crossing,
-    EndInputs,
-    Erase,
-    OutsideReader,
-    Progress,
-    PutOff,
-    Release,
-    StoredUpdate,
-    TreeKey,
-    Use,
-)
+from servioticy.ports.partition_store import ComponentMember, Progress
+from servioticy.ports.put_off import PutOff, TreeKey
 from servioticy.storage import borders, kept_entries
 from servioticy.storage.accounts import account
 from servioticy.storage.arrays import columns, numbers

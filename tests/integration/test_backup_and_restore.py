@@ -37,8 +37,9 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.messaging.admin import ensure_topics
+from servioticy.ports.batches import Batch
 from servioticy.ports.cursors import StoredCursor
-from servioticy.ports.partition_store import Batch, PutOff
+from servioticy.ports.put_off import PutOff
 from servioticy.settings import Settings, changed, to_environment
 from servioticy.storage import migrations
 from servioticy.storage.change_store import PostgresChangeStore

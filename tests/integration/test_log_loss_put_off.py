@@ -11,17 +11,11 @@ from servioticy.domain import log_loss
 from servioticy.domain.log_loss import Bounds, Present
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EndRecord, Source, write
+from servioticy.ports.batches import Batch, StoredUpdate
+from servioticy.ports.borders import Crossing
 from servioticy.ports.change_store import NewServiceObject
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    BeginInputs,
-    Crossing,
-    Erase,
-    PutOff,
-    StoredUpdate,
-    TreeKey,
-)
+from servioticy.ports.effects import Activate, BeginInputs, Erase
+from servioticy.ports.put_off import PutOff, TreeKey
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory

@@ -12,7 +12,7 @@ from told_schema import told_schema
 
 from servioticy.embedded.postgres import _binary
 from servioticy.errors import SetupError
-from servioticy.ports.partition_store import Batch, StoredUpdate
+from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.storage import migrations
 from servioticy.storage.database import Database
 from servioticy.storage.partition_store import PostgresPartitionStore

@@ -9,17 +9,12 @@ from old_store import Old
 
 from sandbox import argument_names
 from servioticy.domain.model import InputFromOutside, LastUpdate, StreamRef
+from servioticy.ports.batches import Batch, StoredUpdate
+from servioticy.ports.borders import OutsideReader
 from servioticy.ports.change_store import Change, Reading
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    ComponentMember,
-    Delete,
-    OutsideReader,
-    PutOff,
-    StoredUpdate,
-    TreeKey,
-)
+from servioticy.ports.effects import Activate, Delete
+from servioticy.ports.partition_store import ComponentMember
+from servioticy.ports.put_off import PutOff, TreeKey
 from servioticy.storage import migrations
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database

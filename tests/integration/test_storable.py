@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from servioticy.domain.records import UnreadableRecord, UpdateRecord, read_record
-from servioticy.ports.partition_store import StoredUpdate
+from servioticy.ports.batches import StoredUpdate
 from servioticy.storage.arrays import texts
 from servioticy.storage.batches import copied
 from servioticy.storage.database import Copied, Database

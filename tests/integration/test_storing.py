@@ -9,7 +9,8 @@ import pytest
 
 from sandbox import argument_names
 from servioticy.errors import Fenced, Unavailable
-from servioticy.ports.partition_store import Batch, PutOff, StoredUpdate, StoredVerdict
+from servioticy.ports.batches import Batch, StoredUpdate, StoredVerdict
+from servioticy.ports.put_off import PutOff
 from servioticy.storage.database import Database
 from servioticy.storage.partition_store import _BESIDE, PostgresPartitionStore
 from servioticy.storage.queries import queries

@@ -9,11 +9,9 @@ from port_builders import PARTITIONS, Storage
 
 from servioticy.domain.model import ServiceObjectKey, StreamRef
 from servioticy.errors import Unavailable
+from servioticy.ports.batches import Batch
 from servioticy.ports.change_store import Change
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-)
+from servioticy.ports.effects import Activate
 
 
 @pytest.fixture

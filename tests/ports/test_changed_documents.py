@@ -9,16 +9,10 @@ import pytest
 from port_builders import Storage, a_service_object, documents, key
 
 from servioticy.domain.model import ServiceObjectKey, StreamRef
+from servioticy.ports.accounts import Use
+from servioticy.ports.batches import Batch, StoredUpdate, StoredVerdict
 from servioticy.ports.change_store import Change, NewServiceObject
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    Delete,
-    Erase,
-    StoredUpdate,
-    StoredVerdict,
-    Use,
-)
+from servioticy.ports.effects import Activate, Delete, Erase
 
 AGAIN = b'{"streams":{"c":{"channels":{}},"a":{"channels":{}}}}'
 UPDATE = b'{"channels":{},"lastUpdate":5}'

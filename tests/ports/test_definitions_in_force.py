@@ -6,13 +6,9 @@ import pytest
 from port_builders import PARTITIONS, Storage, a_service_object
 
 from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import (
-    Activate,
-    ActivateAll,
-    Batch,
-    ComponentMember,
-    Release,
-)
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Activate, ActivateAll, Release
+from servioticy.ports.partition_store import ComponentMember
 
 
 def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None:

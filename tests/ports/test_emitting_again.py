@@ -6,11 +6,8 @@ import msgspec
 from port_builders import Storage, document, documents
 
 from servioticy.domain.records import EmittedRecord
-from servioticy.ports.partition_store import (
-    Batch,
-    Erase,
-    StoredUpdate,
-)
+from servioticy.ports.batches import Batch, StoredUpdate
+from servioticy.ports.effects import Erase
 
 
 def test_forwarded_records_are_noted_per_origin(storage: Storage, stream: int) -> None:

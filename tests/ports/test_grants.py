@@ -6,8 +6,9 @@ import pytest
 from port_builders import Storage
 
 from servioticy.domain.model import Grant, ServiceObjectKey
+from servioticy.ports.batches import Batch
 from servioticy.ports.change_store import Change, NewGrant
-from servioticy.ports.partition_store import Activate, Allow, Batch, Delete, Effect, Revoke
+from servioticy.ports.effects import Activate, Allow, Delete, Effect, Revoke
 
 
 @pytest.fixture

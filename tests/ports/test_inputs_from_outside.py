@@ -13,16 +13,10 @@ from servioticy.domain.model import (
     ServiceObjectKey,
     StreamRef,
 )
+from servioticy.ports.borders import Channel, FedReader, StoredInput
 from servioticy.ports.change_store import NewGrant
-from servioticy.ports.partition_store import (
-    Activate,
-    Channel,
-    Delete,
-    EndInputs,
-    FedReader,
-    PutOff,
-    StoredInput,
-)
+from servioticy.ports.effects import Activate, Delete, EndInputs
+from servioticy.ports.put_off import PutOff
 
 OWN = StreamRef("s", "a")
 

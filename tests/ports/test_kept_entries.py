@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from port_builders import Storage
 
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Activate, Delete, Effect, Erase, Release
 from servioticy.ports.kept_entries import DueEntry, Stored, StoredEntry
-from servioticy.ports.partition_store import Activate, Batch, Delete, Effect, Erase, Release
 
 
 @pytest.fixture

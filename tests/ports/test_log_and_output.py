@@ -22,7 +22,7 @@ from servioticy.domain.records import (
 )
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected
-from servioticy.ports.partition_store import Crossing
+from servioticy.ports.borders import Crossing
 
 
 def sent(records: Sequence[EmittedRecord]) -> list[Emission]:

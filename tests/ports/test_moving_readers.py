@@ -11,15 +11,9 @@ from border_builders import A, Border
 from port_builders import Storage, document
 
 from servioticy.domain.model import LastUpdate
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    Delete,
-    EndInputs,
-    PutOff,
-    Release,
-    TreeKey,
-)
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Activate, Delete, EndInputs, Release
+from servioticy.ports.put_off import PutOff, TreeKey
 
 LAST = LastUpdate(7, document(7))
 

@@ -9,7 +9,7 @@ import pytest
 from port_builders import Storage, a_batch, document, documents, told
 
 from servioticy.errors import Fenced, Unavailable
-from servioticy.ports.partition_store import Batch
+from servioticy.ports.batches import Batch
 
 
 def test_a_new_partition_begins_at_zero(storage: Storage) -> None:

@@ -9,13 +9,8 @@ import pytest
 from port_builders import Storage, a_batch, document, documents, everything, key
 
 from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.ports.partition_store import (
-    Batch,
-    StoredState,
-    StoredUpdate,
-    StoredVerdict,
-    Use,
-)
+from servioticy.ports.accounts import Use
+from servioticy.ports.batches import Batch, StoredState, StoredUpdate, StoredVerdict
 
 A = StreamRef("so1", "a")
 

@@ -8,17 +8,9 @@ import pytest
 from port_builders import Storage, Stored, a_service_object, documents, everything, key
 
 from servioticy.domain.model import LastUpdate, ServiceObjectKey, StreamRef
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    Delete,
-    Effect,
-    Erase,
-    StoredState,
-    StoredUpdate,
-    StoredVerdict,
-    Use,
-)
+from servioticy.ports.accounts import Use
+from servioticy.ports.batches import Batch, StoredState, StoredUpdate, StoredVerdict
+from servioticy.ports.effects import Activate, Delete, Effect, Erase
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 ALL = 10**6

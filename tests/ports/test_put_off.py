@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 from port_builders import Storage, document
 
-from servioticy.ports.partition_store import (
-    Batch,
-    PutOff,
-    StoredUpdate,
-    TreeKey,
-)
+from servioticy.ports.batches import Batch, StoredUpdate
+from servioticy.ports.put_off import PutOff, TreeKey
 
 
 def later(offset: int, tenant: int = 1, size: int = 4) -> PutOff:

@@ -6,7 +6,8 @@ import pytest
 from border_builders import A, B, Border
 from port_builders import Storage
 
-from servioticy.ports.partition_store import Activate, Delete, OutsideReader, Release
+from servioticy.ports.borders import OutsideReader
+from servioticy.ports.effects import Activate, Delete, Release
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from port_builders import PARTITIONS, Storage, a_service_object
 
 from servioticy.domain.model import ServiceObjectKey, StreamRef
 from servioticy.errors import Unavailable
+from servioticy.ports.batches import Batch
 from servioticy.ports.change_store import Change, Reading
-from servioticy.ports.partition_store import Activate, Batch, BeginInputs, EndInputs
+from servioticy.ports.effects import Activate, BeginInputs, EndInputs
 from servioticy.storage import change_store
 
 X, Y, Z = (StreamRef(each, "a") for each in "xyz")

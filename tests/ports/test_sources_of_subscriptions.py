@@ -8,9 +8,10 @@ import pytest
 from port_builders import Stored
 
 from servioticy.domain.model import Grant, StreamRef
+from servioticy.ports.batches import Batch
 from servioticy.ports.change_store import NewGrant
 from servioticy.ports.cursors import Change, DurableSubscription, Source, StoredCursor
-from servioticy.ports.partition_store import Batch, Delete
+from servioticy.ports.effects import Delete
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.partition_store import PostgresPartitionStore
 

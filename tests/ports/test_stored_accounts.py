@@ -7,8 +7,10 @@ from port_builders import Stored
 
 from servioticy.domain.model import Grant, StreamRef
 from servioticy.domain.quotas import quotas
+from servioticy.ports.accounts import Use
+from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.change_store import NewGrant
-from servioticy.ports.partition_store import Batch, Delete, Erase, StoredUpdate, Use
+from servioticy.ports.effects import Delete, Erase
 from servioticy.ports.usage import Given, Spent
 from servioticy.settings import Settings
 from servioticy.storage.database import Database

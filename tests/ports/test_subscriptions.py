@@ -6,7 +6,8 @@ import pytest
 from port_builders import Stored
 
 from servioticy.domain.model import StreamKey, StreamRef
-from servioticy.ports.partition_store import Batch, Delete
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Delete
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 pytestmark = pytest.mark.real

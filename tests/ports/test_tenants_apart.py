@@ -7,12 +7,8 @@ from port_builders import PARTITIONS, Stored, a_service_object
 
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef
-from servioticy.ports.partition_store import (
-    Batch,
-    StoredUpdate,
-    StoredVerdict,
-    Use,
-)
+from servioticy.ports.accounts import Use
+from servioticy.ports.batches import Batch, StoredUpdate, StoredVerdict
 from servioticy.ports.service_objects import VersionKey
 from servioticy.storage.partition_store import PostgresPartitionStore
 

@@ -8,14 +8,10 @@ import pytest
 from port_builders import Storage, a_batch, document
 
 from servioticy.errors import Fenced
-from servioticy.ports.partition_store import (
-    Batch,
-    Crossing,
-    Progress,
-    PutOff,
-    StoredUpdate,
-    TreeKey,
-)
+from servioticy.ports.batches import Batch, StoredUpdate
+from servioticy.ports.borders import Crossing
+from servioticy.ports.partition_store import Progress
+from servioticy.ports.put_off import PutOff, TreeKey
 
 
 def update(stream: int, offset: int, tenant: int, at: int, position: int = 0) -> StoredUpdate:

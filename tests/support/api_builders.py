@@ -22,7 +22,7 @@ from servioticy.bootstrap import ports_on
 from servioticy.domain.evaluators.evaluator import Evaluator
 from servioticy.domain.model import StreamKey
 from servioticy.domain.records import LogRecord, UpdateRecord
-from servioticy.ports.partition_store import Batch, StoredUpdate
+from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.storage.database import Database, Prepared, Row
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.roles import Role

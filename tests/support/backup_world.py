@@ -13,8 +13,8 @@ from servioticy import bootstrap
 from servioticy.bootstrap import KafkaLog
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord, LogRecord, UpdateRecord, read_record, write
+from servioticy.ports.batches import Batch, StoredUpdate, StoredVerdict
 from servioticy.ports.cursors import StoredCursor, read_cursor
-from servioticy.ports.partition_store import Batch, StoredUpdate, StoredVerdict
 from servioticy.settings import Settings, changed
 from servioticy.storage.database import Database
 from servioticy.storage.log_identity import PostgresLogIdentity

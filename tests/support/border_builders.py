@@ -8,17 +8,10 @@ from typing import Any
 from port_builders import PARTITIONS, Storage, a_service_object, document
 
 from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.ports.batches import Batch, StoredUpdate
+from servioticy.ports.borders import OutsideReader
 from servioticy.ports.change_store import Change
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    BeginInputs,
-    Effect,
-    EndInputs,
-    OutsideReader,
-    Read,
-    StoredUpdate,
-)
+from servioticy.ports.effects import Activate, BeginInputs, Effect, EndInputs, Read
 
 A, B = StreamRef("x", "a"), StreamRef("x", "b")
 

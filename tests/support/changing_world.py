@@ -40,8 +40,9 @@ from servioticy.domain.records import (
     UpdateRecord,
 )
 from servioticy.errors import Unavailable
+from servioticy.ports.batches import Batch
 from servioticy.ports.change_store import NewGrant, NewServiceObject
-from servioticy.ports.partition_store import Activate, Batch
+from servioticy.ports.effects import Activate
 
 STREAMS = (*SIMPLE, "c0", "c1")
 """What others read."""

@@ -30,9 +30,9 @@ from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.emitter import Emitter
+from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.cursors import Source, StoredCursor, write_cursor
-from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.settings import Settings, load, to_environment
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.change_store import PostgresChangeStore

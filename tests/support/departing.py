@@ -9,7 +9,8 @@ from contract_world import a_world
 from api.app import SERVICES
 from api.background.departures import Departures
 from servioticy.domain.records import DeletionRecord
-from servioticy.ports.partition_store import Batch, Delete
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Delete
 
 
 def compute(served: Served) -> None:

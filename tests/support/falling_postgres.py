@@ -9,7 +9,8 @@ from dataclasses import fields
 from memory import MemoryPlatform
 from memory.partition_store import MemoryPartitionStore
 
-from servioticy.ports.partition_store import Batch, Release
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Release
 
 NOT_IN_POSTGRES = {"log", "lock", "changes", "emitted_to", "dead_letters"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api_builders import Served
 
-from servioticy.ports.partition_store import Batch, StoredUpdate
+from servioticy.ports.batches import Batch, StoredUpdate
 
 
 def store(served: Served, so: str, count: int, size: int = 10) -> list[bytes]:

@@ -24,8 +24,8 @@ from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.model import Grant, ServiceObjectKey, StreamRef
 from servioticy.domain.records import LogRecord, UpdateRecord
+from servioticy.ports.batches import Batch
 from servioticy.ports.change_store import NewGrant
-from servioticy.ports.partition_store import Batch
 
 
 class Crash(BaseException):

@@ -17,12 +17,13 @@ from servioticy.domain.records import (
     LogRecord,
     UpdateRecord,
 )
+from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
 from servioticy.ports.cursors import Source, StoredCursor, write_cursor
 from servioticy.ports.history import History, VersionedUpdate
 from servioticy.ports.log import BatchLog
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import Batch, PartitionStore, StoredUpdate
+from servioticy.ports.partition_store import PartitionStore
 from servioticy.ports.stream_graph import GraphNode, StreamGraph
 from servioticy.ports.tenants import Tenants
 from servioticy.storage.addresses import PostgresAddresses

@@ -8,7 +8,8 @@ import orjson
 from api_builders import Caller, Platform
 
 from servioticy.domain.model import Channel, Stream, StreamRef
-from servioticy.ports.partition_store import Batch, Erase, StoredUpdate
+from servioticy.ports.batches import Batch, StoredUpdate
+from servioticy.ports.effects import Erase
 
 CHANNELS = {
     "n": {"type": "number"},

@@ -9,7 +9,7 @@ import pytest
 from api_builders import Caller, Served
 
 from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import Use
+from servioticy.ports.accounts import Use
 from servioticy.ports.usage import Given
 from servioticy.storage.usage import PostgresUsage
 

@@ -13,7 +13,7 @@ from servioticy.errors import Unavailable
 from servioticy.messaging import emitter
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.emitter import Emitter
-from servioticy.ports.partition_store import Crossing
+from servioticy.ports.borders import Crossing
 
 
 class Message:

@@ -24,8 +24,9 @@ from servioticy.domain.records import (
 )
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Unavailable
+from servioticy.ports.batches import Batch
 from servioticy.ports.change_store import Reading
-from servioticy.ports.partition_store import Activate, Batch, BeginInputs
+from servioticy.ports.effects import Activate, BeginInputs
 from servioticy.readings import MAX_SOURCES, reading_records
 
 STREAMS: dict[str, Any] = {"a": {"channels": {}}}

@@ -9,14 +9,9 @@ from api_builders import SIMPLE, Caller, Served
 from changing_documents import composite
 
 from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    BeginInputs,
-    Effect,
-    EndInputs,
-    PutOff,
-)
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Activate, BeginInputs, Effect, EndInputs
+from servioticy.ports.put_off import PutOff
 
 
 class Reader:

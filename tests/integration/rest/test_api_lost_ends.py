@@ -14,7 +14,9 @@ from api.background.departures import Departures
 from api.background.lost_ends import LostEnds
 from sandbox.text import argument_names
 from servioticy.domain.records import ControlRecord, DeletionRecord, RevocationRecord, write
-from servioticy.ports.partition_store import Batch, Delete, PutOff, TreeKey
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Delete
+from servioticy.ports.put_off import PutOff, TreeKey
 from servioticy.settings import Settings
 
 __all__ = ["alice", "bob", "so"]

@@ -14,7 +14,7 @@ from api.app import SERVICES
 from api.edge.calls import Answer, Application, Request
 from api.updates_lane import UpdatesLane
 from servioticy.http_heads import parse
-from servioticy.ports.partition_store import Batch, StoredVerdict
+from servioticy.ports.batches import Batch, StoredVerdict
 
 NO_STREAM = "This Service Object does not have this stream."
 NOT_FOUND = "Not found. Check the documentation"

@@ -13,7 +13,7 @@ from command import cli, commands, running
 from servioticy.domain.model import StreamRef
 from servioticy.domain.quotas import quotas
 from servioticy.errors import SettingsError
-from servioticy.ports.partition_store import Use
+from servioticy.ports.accounts import Use
 from servioticy.ports.usage import Given
 from servioticy.settings import Settings
 from servioticy.storage.quotas import PostgresQuotas

@@ -14,7 +14,8 @@ from api_builders import NOW, UPDATE, Caller, Served
 from sandbox.suspension import Suspension
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
-from servioticy.ports.partition_store import Batch, StoredVerdict, Use
+from servioticy.ports.accounts import Use
+from servioticy.ports.batches import Batch, StoredVerdict
 
 
 def at(timestamp: int) -> bytes:

@@ -11,7 +11,7 @@ from api.app import create_app
 from api.background.worker import worker
 from sandbox.text import argument_names
 from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import Use
+from servioticy.ports.accounts import Use
 from servioticy.ports.usage import Given
 from servioticy.settings import Settings, changed
 from servioticy.storage.usage import PostgresUsage

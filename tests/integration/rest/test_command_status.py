@@ -11,7 +11,8 @@ from command_runs import RAW, Run, run
 
 from sandbox.suspension import Suspension
 from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import Batch, StoredVerdict, Use
+from servioticy.ports.accounts import Use
+from servioticy.ports.batches import Batch, StoredVerdict
 
 __all__ = ["run"]
 

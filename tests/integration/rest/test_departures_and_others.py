@@ -9,14 +9,9 @@ from api_builders import Caller, Served
 from departing import compute, going, tenant_of, turns
 
 from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    EndInputs,
-    StoredState,
-    StoredVerdict,
-    Use,
-)
+from servioticy.ports.accounts import Use
+from servioticy.ports.batches import Batch, StoredState, StoredVerdict
+from servioticy.ports.effects import Activate, EndInputs
 from servioticy.ports.usage import Given
 from servioticy.storage.usage import PostgresUsage
 

@@ -8,15 +8,9 @@ from collections.abc import Iterable, Iterator
 from memory.state import GONE, InputRow, State, now
 from servioticy.domain.access import granted
 from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    BeginInputs,
-    Channel,
-    EndInputs,
-    FedReader,
-    Read,
-)
+from servioticy.ports.batches import Batch
+from servioticy.ports.borders import Channel, FedReader
+from servioticy.ports.effects import Activate, BeginInputs, EndInputs, Read
 
 
 def name(state: State, effect: Activate, tenant: int, partition: int) -> None:

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from memory import borders
 from memory.state import GONE, Purge, State
-from servioticy.ports.partition_store import (
+from servioticy.ports.effects import (
     Activate,
     ActivateAll,
     Allow,

@@ -7,8 +7,8 @@ from itertools import accumulate
 
 from memory.state import State
 from servioticy.domain.model import LastUpdate, ServiceObjectKey, StreamKey, Timestamp
+from servioticy.ports.batches import StoredUpdate
 from servioticy.ports.history import OutsideInput, VersionedUpdate
-from servioticy.ports.partition_store import StoredUpdate
 
 
 class MemoryHistory:

@@ -11,7 +11,7 @@ from servioticy.domain.letters import fitting
 from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord, read_emitted, write
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected, Unavailable
-from servioticy.ports.partition_store import Crossing
+from servioticy.ports.borders import Crossing
 
 
 class MemoryOutput:

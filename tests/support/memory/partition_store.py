@@ -26,22 +26,13 @@ from servioticy.domain.model import (
 from servioticy.domain.quotas import COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
+from servioticy.ports.accounts import Use
+from servioticy.ports.batches import Batch, StoredUpdate
+from servioticy.ports.borders import Channel, Crossing, OutsideReader
+from servioticy.ports.effects import Activate, EndInputs, Erase
 from servioticy.ports.kept_entries import DueEntry, Stored
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    Channel,
-    ComponentMember,
-    Crossing,
-    EndInputs,
-    Erase,
-    OutsideReader,
-    Progress,
-    PutOff,
-    StoredUpdate,
-    TreeKey,
-    Use,
-)
+from servioticy.ports.partition_store import ComponentMember, Progress
+from servioticy.ports.put_off import PutOff, TreeKey
 
 CHANGED_BYTES = 1024 * 1024
 PARSED = 16 * 1024 * 1024

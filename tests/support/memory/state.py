@@ -13,15 +13,11 @@ import msgspec
 from servioticy.domain.model import Grant, LastUpdate, StreamRef
 from servioticy.domain.records import DeadLetter, EmittedRecord
 from servioticy.errors import Unavailable
+from servioticy.ports.batches import StoredUpdate
+from servioticy.ports.borders import Crossing, OutsideReader
 from servioticy.ports.change_store import Change
 from servioticy.ports.kept_entries import Stored
-from servioticy.ports.partition_store import (
-    Crossing,
-    OutsideReader,
-    PutOff,
-    StoredUpdate,
-    TreeKey,
-)
+from servioticy.ports.put_off import PutOff, TreeKey
 
 GONE = 2**63 - 1
 """As `active_change`: deleted, and never to be in force again."""

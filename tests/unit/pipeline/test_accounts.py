@@ -26,7 +26,7 @@ from sandbox import argument_names
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
-from servioticy.ports.partition_store import Use, UseKey
+from servioticy.ports.accounts import Use, UseKey
 
 
 @LAW

@@ -9,7 +9,7 @@ import pytest
 from pipeline.state import channels
 from pipeline.state.channels import Channels
 from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import Channel, FedReader
+from servioticy.ports.borders import Channel, FedReader
 
 A, B, C = (StreamRef("x", name) for name in "abc")
 

@@ -24,16 +24,9 @@ from servioticy.domain.records import (
     ErasureRecord,
     ReleaseRecord,
 )
-from servioticy.ports.partition_store import (
-    Activate,
-    Batch,
-    Delete,
-    Effect,
-    Erase,
-    PutOff,
-    Release,
-    TreeKey,
-)
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Activate, Delete, Effect, Erase, Release
+from servioticy.ports.put_off import PutOff, TreeKey
 
 REF = StreamRef("so", "d")
 

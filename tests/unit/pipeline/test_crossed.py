@@ -25,7 +25,8 @@ from servioticy.domain.records import (
     Source,
     write,
 )
-from servioticy.ports.partition_store import Batch, PutOff, TreeKey
+from servioticy.ports.batches import Batch
+from servioticy.ports.put_off import PutOff, TreeKey
 
 D, E = StreamRef("x", "d"), StreamRef("x", "e")
 CODE = "function(%s){return 1}"

@@ -13,7 +13,8 @@ from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import InputRef, LastUpdate, StreamRef
 from servioticy.domain.records import BorderRecord, BorderUpdate, Source, read_record
 from servioticy.domain.topics import MAX_MESSAGE_BYTES, largest_update
-from servioticy.ports.partition_store import Crossing, StoredInput, TreeKey
+from servioticy.ports.borders import Crossing, StoredInput
+from servioticy.ports.put_off import TreeKey
 
 
 def a_stream(name: str, *read_in: int) -> KnownStream:

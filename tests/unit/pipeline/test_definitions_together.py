@@ -15,7 +15,8 @@ from serial_order import define
 
 from pipeline.changes.control import Control
 from servioticy.domain.records import DefinitionRecord
-from servioticy.ports.partition_store import Activate, ActivateAll, Batch, Effect
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Activate, ActivateAll, Effect
 
 MANY = 6
 

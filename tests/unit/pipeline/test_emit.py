@@ -25,7 +25,9 @@ from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord, read_emitted
 from servioticy.errors import Fenced, Unavailable
-from servioticy.ports.partition_store import Batch, Crossing, PutOff, TreeKey
+from servioticy.ports.batches import Batch
+from servioticy.ports.borders import Crossing
+from servioticy.ports.put_off import PutOff, TreeKey
 
 
 class Bug(Exception):

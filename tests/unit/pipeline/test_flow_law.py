@@ -23,7 +23,7 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
-from servioticy.ports.partition_store import ActivateAll
+from servioticy.ports.effects import ActivateAll
 
 LIMITS = Limits(8, 1000)
 

@@ -27,7 +27,7 @@ from servioticy.domain.records import (
 )
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import PutOff, TreeKey
+from servioticy.ports.put_off import PutOff, TreeKey
 
 
 class World:

@@ -16,7 +16,7 @@ from pipeline.growth import Verdict
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import Use
+from servioticy.ports.accounts import Use
 
 A = StreamRef("so", "a")
 B = StreamRef("so", "x/y@z")

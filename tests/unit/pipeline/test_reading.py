@@ -36,17 +36,11 @@ from servioticy.domain.records import (
     read_record,
     write,
 )
+from servioticy.ports.batches import Batch, StoredUpdate
+from servioticy.ports.borders import OutsideReader
 from servioticy.ports.change_store import NewGrant
-from servioticy.ports.partition_store import (
-    Batch,
-    BeginInputs,
-    EndInputs,
-    OutsideReader,
-    PutOff,
-    Read,
-    StoredUpdate,
-    TreeKey,
-)
+from servioticy.ports.effects import BeginInputs, EndInputs, Read
+from servioticy.ports.put_off import PutOff, TreeKey
 
 D, E = StreamRef("x", "d"), StreamRef("x", "e")
 

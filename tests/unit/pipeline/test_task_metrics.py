@@ -12,7 +12,8 @@ from pipeline.metrics import Lag, TaskMetrics, observed
 from sandbox import argument_names
 from servioticy.errors import Fenced, Unavailable
 from servioticy.metrics import Registry
-from servioticy.ports.partition_store import Batch, PutOff, StoredUpdate, StoredVerdict, TreeKey
+from servioticy.ports.batches import Batch, StoredUpdate, StoredVerdict
+from servioticy.ports.put_off import PutOff, TreeKey
 
 WAITING = 'servioticy_put_off_records_waiting{partition="0"}'
 

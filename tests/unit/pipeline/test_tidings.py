@@ -12,7 +12,7 @@ from pipeline.changes.outside import MAX_TOLD_READERS, READERS_OF_LARGE, Tidings
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import BeginRecord, EndRecord, Source, read_record
 from servioticy.domain.topics import MAX_MESSAGE_BYTES, largest_update
-from servioticy.ports.partition_store import OutsideReader
+from servioticy.ports.borders import OutsideReader
 
 A, B = StreamRef("x", "a"), StreamRef("x", "b")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipeline.work import Forwarded, LoggedUpdate, Marked, Root, Work
 from servioticy.domain.model import InputRef, StreamRef
 from servioticy.domain.records import BorderRecord, BorderUpdate, NamedReader, Source, write
-from servioticy.ports.partition_store import PutOff, TreeKey
+from servioticy.ports.put_off import PutOff, TreeKey
 
 X = StreamRef("x", "d")
 
