@@ -16,19 +16,17 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
-from pipeline.batching.cutting import Cutting, Piece
-from pipeline.batching.dead_letters import DeadLetters
+from pipeline.batching.cutting import Piece
 from pipeline.batching.flow import Flight, Flow
 from pipeline.batching.pieces import Pieces
 from pipeline.engine import Engine
-from pipeline.errors import BatchTooLarge, Overflow
+from pipeline.errors import BatchTooLarge
 from pipeline.process import behind
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.spending import is_too_much
 from pipeline.state.partition import Partition
-from pipeline.work import Row, Work
+from pipeline.work import Work
 from servioticy.ports.output import Output
-from servioticy.ports.put_off import PutOff, TreeKey
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -45,8 +43,6 @@ class Batches:
         output: Output,
         engine: Engine,
         fairness: Fairness,
-        dead_letters: DeadLetters,
-        cutting: Cutting,
         pieces: Pieces,
         flow: Flow,
         adopt: Callable[[Flight], None],
@@ -59,8 +55,6 @@ class Batches:
         self._engine = engine
         self._shares = fairness.shares
         self._fairness = fairness
-        self._dead_letters = dead_letters
-        self._cutting = cutting
         self._pieces = pieces
         self._flow = flow
         self._adopt = adopt
@@ -83,12 +77,10 @@ class Batches:
                 continue
             try:
                 self._compute(some, alone=piece.alone, decided=decided is not None)
-            except Overflow as overflow:
-                waiting += reversed(self._cutting.smaller(some, overflow))
             except self._engine.passes:
                 raise
             except Exception as error:  # noqa: BLE001  whatever it is, others must go on
-                waiting += map(Piece, reversed(self._pieces.without_culprit(some, error)))
+                waiting += reversed(self._pieces.instead_of(some, error))
         is_backlog = len(work.updates) + len(work.put_off) >= self._engine.backlog
         self._partition.trim(contested=self._shares.contested and not is_backlog)
 
@@ -104,17 +96,6 @@ class Batches:
         waits = self._partition.waiting.keys() | self._partition.under_way
         held &= waits | self._shares.over()
         return Piece(work.without(held)) if held else piece
-
-    def guard(self, row: Row, act: Callable[[], None], late: Sequence[PutOff] = ()) -> None:
-        """Do what a control record asks; a bug in that makes a dead letter of the record."""
-        try:
-            act()
-        except self._engine.passes:
-            raise
-        except Exception as error:  # noqa: BLE001  whatever it is, others must go on
-            self._dead_letters.add_failed(row, error)
-            end = self._partition.progress if late else TreeKey(row.offset + 1)
-            self.run(Work((), end, (), late))
 
     def _first_decided(self, work: Work) -> int | None:
         """The number of the first update whose outcomes subscribers know already."""

@@ -20,8 +20,8 @@ from pipeline.sharing.spending import Spending
 from pipeline.state.batch import BatchState
 from pipeline.work import Work
 
-MACHINE_IS_BUSY = 10
-"""So many times as long is waited for who has always been quick."""
+MET_SECONDS = 0.05
+"""So long is waited for who has always been quick: it is the machine that is busy."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,13 +45,10 @@ class Flight:
 
     @property
     def patience(self) -> float:
-        """Seconds for which others wait for it while nothing else gets on.
-
-        Who has been quick is waited for somewhat longer: it is the machine that is busy.
-        """
+        """Seconds for which others wait for it while nothing else gets on."""
         if self.is_slow:
             return 0.0
-        return QUICK_SECONDS * MACHINE_IS_BUSY if self.is_met else QUICK_SECONDS
+        return MET_SECONDS if self.is_met else QUICK_SECONDS
 
     @property
     def is_done(self) -> bool:

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence, Set
-from concurrent.futures import Executor, Future
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
 
-from pipeline.batching.cutting import Cutting, Piece
+from pipeline.batching.beside import Beside, Storing
+from pipeline.batching.cutting import Piece
 from pipeline.batching.flow import Flight, Flow
 from pipeline.batching.intake import Intake
 from pipeline.batching.pieces import Pieces
+from pipeline.batching.uncomputed import Uncomputed
 from pipeline.changes.control import Control
 from pipeline.engine import Engine
-from pipeline.errors import Overflow
 from pipeline.limits import MAX_BATCH_BYTES
 from pipeline.sharing.fairness import Fairness
-from pipeline.state.late_base import LateBase
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
 from servioticy.domain.records import ControlRecord, LogRecord
@@ -36,9 +34,6 @@ log = logging.getLogger("servioticy.pipeline")
 
 SHORTEST = 0.0001
 """Seconds that an update takes at least."""
-
-Guard = Callable[[Row, Callable[[], None], Sequence[PutOff]], None]
-"""Does what a control record asks; a bug in that makes a dead letter of the record."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,16 +54,6 @@ class _Late:
         return self.flight is None or self.flight.is_done
 
 
-@dataclass(slots=True, eq=False)
-class _Storing:
-    """Pieces on their way to where they are stored."""
-
-    pieces: dict[int, _Late]
-    """By tenant."""
-    base: LateBase
-    future: Future[None]
-
-
 class LateWork:
     """The late work of one partition."""
 
@@ -79,36 +64,30 @@ class LateWork:
         pieces: Pieces,
         flow: Flow,
         control: Control,
-        cutting: Cutting,
+        uncomputed: Uncomputed,
         engine: Engine,
         fairness: Fairness,
         output: Output,
-        new_output: Callable[[], Output],
-        executor: Executor,
-        run: Callable[[Work], None],
-        guard: Guard,
+        beside: Beside,
     ) -> None:
-        """`output` is the partition's own; `new_output` makes the one that is used by the
-        `executor`, which has one thread. `run` stores work of which nothing is to be computed."""
+        """`output` is the partition's own: what is stored `beside` is sent by another one."""
         self._partition = partition
         self._intake = intake
         self._pieces = pieces
         self._flow = flow
         self._control = control
-        self._cutting = cutting
+        self._uncomputed = uncomputed
         self._engine = engine
         self._fairness = fairness
         self._shares = fairness.shares
         self._partitions_output = output
-        self._new_output = new_output
-        self._output: Output | None = None
-        self._executor = executor
-        self._run = run
-        self._guard = guard
+        self._beside = beside
         self._begun_at = partition.progress.offset
         self._under_way: dict[int, _Late] = {}
         """By tenant."""
-        self._storing: _Storing | None = None
+        self._storing: Storing | None = None
+        self._stored: dict[int, _Late] = {}
+        """What of that is being stored."""
         partition.under_way = self._under_way.keys()
         self._turns: dict[int, int] = {}
         """Of each who waits, the number of its last turn, or of the one at which it came."""
@@ -199,7 +178,7 @@ class LateWork:
         if self._storing is not None:
             if not self._storing.future.done():
                 return False
-            self._note_stored(self._storing)
+            self._note_stored(self._storing, self._stored)
             return True
         for tenant, each in list(self._under_way.items()):
             if each.flight is not None and each.flight.error is not None:
@@ -235,7 +214,7 @@ class LateWork:
             each.flight for each in self._under_way.values() if each.flight is not None
         )
         self._under_way.clear()
-        storing, self._storing = self._storing, None
+        storing, self._storing, self._stored = self._storing, None, {}
         if storing is not None:
             storing.base.withdraw()
             error = storing.future.exception()
@@ -261,10 +240,8 @@ class LateWork:
             return False
         late = [each for piece in pieces.values() for each in piece.work.late]
         work = Work((), self._partition.progress, (), sorted(late, key=lambda each: each.key))
-        base = LateBase(self._partition, work, contested=self._shares.contested)
         flights = [each.flight for each in pieces.values() if each.flight is not None]
-        future = self._executor.submit(partial(self._store, work, flights, base))
-        self._storing = _Storing(pieces, base, future)
+        self._storing, self._stored = self._beside.store(work, flights), pieces
         return True
 
     def _mend(self, tenant: int, late: _Late, error: Exception) -> None:
@@ -276,31 +253,18 @@ class LateWork:
         if late.flight is not None:
             self._fairness.note([(tenant, late.flight.spending)], 0.0, 0.0)
             late.flight.error = None  # its traceback holds the flight
-        if isinstance(error, Overflow):
-            pieces = self._cutting.smaller(late.work, error)
-        elif isinstance(error, self._engine.passes):
+        if isinstance(error, self._engine.passes):
             raise Unavailable(str(error)) from None
-        else:
-            pieces = [Piece(each) for each in self._pieces.without_culprit(late.work, error)]
+        pieces = self._pieces.instead_of(late.work, error)
         if pieces:
             self._begin(tenant, pieces[0], late.before)
 
-    def _store(self, work: Work, flights: Sequence[Flight], base: LateBase) -> None:
-        """In the other thread."""
-        began, processor = time.monotonic(), time.thread_time()
-        output = self._output = self._output or self._new_output()
-        states = [each.state for each in flights if each.state is not None]
-        self._engine.stages.emit(states, (), work, base, output)
-        seconds, processor = time.monotonic() - began, time.thread_time() - processor
-        spent = [(each.tenant, each.spending) for each in flights]
-        self._fairness.note(spent, seconds, processor)
-
-    def _note_stored(self, storing: _Storing) -> None:
-        self._storing = None
+    def _note_stored(self, storing: Storing, pieces: dict[int, _Late]) -> None:
+        self._storing, self._stored = None, {}
         error = storing.future.exception()
         if error is None:
             storing.base.give_back()
-            for tenant, each in storing.pieces.items():
+            for tenant, each in pieces.items():
                 if each.flight is not None:
                     self._pieces.ended(each.flight)
                 del self._under_way[tenant]
@@ -310,13 +274,13 @@ class LateWork:
             raise Unavailable(str(error)) from None
         if not isinstance(error, Exception):
             raise error
-        if len(storing.pieces) > 1:
-            for each in storing.pieces.values():
+        if len(pieces) > 1:
+            for each in pieces.values():
                 each.is_stored_alone = True
             return
-        for tenant, each in storing.pieces.items():  # as if it could not be computed
+        for tenant, each in pieces.items():  # as if it could not be computed
             some = self._pieces.without_culprit(each.work, error)
-            self._begin(tenant, Piece(some[0]), each.before)
+            self._begin(tenant, some[0], each.before)
 
     def _take_up_updates(
         self, tenant: int, records: Sequence[PutOff], first: LogRecord | None, *, at_once: bool
@@ -342,7 +306,7 @@ class LateWork:
             else:
                 break
         if held:
-            self._run(Work((), here, held))
+            self._uncomputed.store(Work((), here, held))
             self._partition.count_waiting()
         keys = {each.key for each in updates}
         late = [each for each in records if each.key in keys or each in done]
@@ -354,13 +318,13 @@ class LateWork:
     def _take_up_control(self, late: PutOff, record: ControlRecord) -> None:
         owner = self._partition.owner_of(late.service_object)
         if owner is None or owner == self._partition.number:
-            self._guard(_row(late), lambda: self._apply(record, late), (late,))
+            self._uncomputed.guard(_row(late), lambda: self._apply(record, late), (late,))
         else:
-            self._guard(_row(late), lambda: self._forward(owner, record, late), (late,))
+            self._uncomputed.guard(_row(late), lambda: self._forward(owner, record, late), (late,))
 
     def _forward(self, owner: int, record: ControlRecord, late: PutOff) -> None:
         self._intake.forward(owner, record)
-        self._run(Work((), self._partition.progress, (), (late,)))
+        self._uncomputed.store(Work((), self._partition.progress, (), (late,)))
 
     def _apply(self, record: ControlRecord, late: PutOff) -> None:
         self._control.apply_late(record, late)

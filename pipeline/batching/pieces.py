@@ -1,14 +1,15 @@
-"""Pieces of work, each of one tenant: how one is begun, and what is left where a bug ends it."""
+"""Pieces of work, each of one tenant: how one is begun, and what is left of one that failed."""
 
 from __future__ import annotations
 
 import logging
 
-from pipeline.batching.cutting import Cutting
+from pipeline.batching.cutting import Cutting, Piece
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.batching.flow import Flight, Flow
 from pipeline.batching.slots import SLOW_SECONDS
 from pipeline.engine import Engine
+from pipeline.errors import Overflow
 from pipeline.process import process
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.rules import Rules
@@ -75,15 +76,21 @@ class Pieces:
         """Remember of a piece that is done whether its scripts took too long."""
         self._cutting.note(flight.work, flight.spending)
 
-    def without_culprit(self, work: Work, error: Exception) -> list[Work]:
+    def instead_of(self, work: Work, error: Exception) -> list[Piece]:
+        """What is to be computed in place of work that ended so, which nothing is to heal."""
+        if isinstance(error, Overflow):
+            return self._cutting.smaller(work, error)
+        return self.without_culprit(work, error)
+
+    def without_culprit(self, work: Work, error: Exception) -> list[Piece]:
         """Halves; or the work without its one record, which becomes a dead letter."""
         count = len(work.updates)
         if count > 1:
             facts = {"partition": self._partition.number, "updates": count}
             log.error("batch_failed", extra=facts, exc_info=error)
-            return work.cut(count // 2)
+            return [Piece(each) for each in work.cut(count // 2)]
         if not work.updates:
             raise error
         update = work.updates[0]
         self._dead_letters.add_failed(Row(update.offset, update.record), error)
-        return [work._replace(updates=())]
+        return [Piece(work._replace(updates=()))]

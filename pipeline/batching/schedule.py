@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence, Set
 from itertools import pairwise
 
 from pipeline.batching.batches import Batches
+from pipeline.batching.beside import Beside
 from pipeline.batching.cutting import Cutting
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.batching.flow import Flight, Flow
@@ -29,6 +30,7 @@ from pipeline.batching.late import LateWork
 from pipeline.batching.means import Means
 from pipeline.batching.pieces import Pieces
 from pipeline.batching.slots import Slots
+from pipeline.batching.uncomputed import Uncomputed
 from pipeline.changes.control import Control
 from pipeline.changes.purging import Purging
 from pipeline.engine import Engine
@@ -100,28 +102,24 @@ class Schedule:
         cutting = Cutting(fairness.shares, engine.clock)
         pieces = Pieces(partition, engine, fairness, dead_letters, cutting, self._flow)
         self._pieces = pieces
+        self._uncomputed = Uncomputed(partition, output, engine, dead_letters)
         self._late = LateWork(
             partition,
             self._intake,
             pieces,
             self._flow,
             self._control,
-            cutting,
+            self._uncomputed,
             engine,
             fairness,
             output,
-            new_output,
-            means.storing,
-            lambda work: self._batches.run(work),
-            lambda row, act, late: self._batches.guard(row, act, late),
+            Beside(partition, engine, fairness, new_output, means.storing),
         )
         self._batches = Batches(
             partition,
             output,
             engine,
             fairness,
-            dead_letters,
-            cutting,
             pieces,
             self._flow,
             self._late.adopt,
@@ -386,7 +384,7 @@ class Schedule:
         if isinstance(record, ReleaseRecord | AcquireRecord):
             self._let_move(record)
         began = time.monotonic()
-        self._batches.guard(row, lambda: self._control.apply(record, row.offset))
+        self._uncomputed.guard(row, lambda: self._control.apply(record, row.offset))
         self._intake.pop_forwarded(end.offset)  # noted with it
         if tenant is not None:
             self._shares.charge({tenant: time.monotonic() - began})

@@ -33,6 +33,7 @@ def _nobody_waits() -> Iterator[None]:
     """Whatever is not answered at once is slow, and two records are a backlog."""
     with (
         mock.patch.object(flow, "QUICK_SECONDS", 0.0),
+        mock.patch.object(flow, "MET_SECONDS", 0.0),
         mock.patch.object(slots, "POLL_SECONDS", 0.0),
         mock.patch("pipeline.engine.BACKLOG", 2),
     ):
