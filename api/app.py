@@ -23,9 +23,9 @@ from api.http.reading import is_counted
 from api.resources import blueprints
 from api.search.searching import Searches, SearchesHere
 from api.services import Check, Services
-from api.trials.playing import NoSandbox, TrialsHere
 from api.trials.stored import Stored
 from api.trials.trial import Trials
+from api.trials.trying import NoSandbox, TrialsHere
 from ingest.accepting import Accepting
 from ingest.ingest import Ingest
 from ingest.parsing.batch_reader import BatchReader

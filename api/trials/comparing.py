@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
+from api.trials.playing import Ending, Played
 from api.trials.trial import Update
-from api.trials.version import Ending, Played
 
 SIDES = ("before", "after")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from api.stepping.answering import Answering
-from api.trials.playing import TrialsHere
 from api.trials.stored import Stored
+from api.trials.trying import TrialsHere
 from servioticy import bootstrap
 from servioticy.apart.answering import serve
 from servioticy.domain.evaluators.javascript import JavaScript

@@ -15,8 +15,8 @@ from memory.state import State
 from python_evaluator import PythonEvaluator
 from werkzeug.test import TestResponse
 
-from api.trials.playing import TrialsHere
 from api.trials.stored import Stored
+from api.trials.trying import TrialsHere
 from sandbox.text import argument_names
 from servioticy.bootstrap import ports_on
 from servioticy.domain.evaluators.evaluator import Evaluator

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from plain_trees import Ends
 from python_evaluator import Compute, PythonEvaluator, Trigger
 
-from api.trials import playing, version
-from api.trials.playing import TrialsHere
+from api.trials import playing, trying
 from api.trials.stored import Stored, _Last
 from api.trials.trial import Found, Trial, Update
+from api.trials.trying import TrialsHere
 from sandbox import InfraError
 from sandbox.trees import Call, Grown
 from servioticy.domain.access import Scope
@@ -180,14 +180,14 @@ def test_without_composites_there_is_nothing_to_tell() -> None:
 @pytest.mark.parametrize(
     ("name", "most", "why"),
     [
-        ("COMPUTATIONS", 4, version.OVER_COMPUTATIONS),
-        ("VERSION_BYTES", 900, version.OVER_BYTES),
+        ("COMPUTATIONS", 4, playing.OVER_COMPUTATIONS),
+        ("VERSION_BYTES", 900, playing.OVER_BYTES),
     ],
 )
 def test_beyond_a_bound_what_was_played_until_then_is_told(
     name: str, most: int, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(version, name, most)
+    monkeypatch.setattr(playing, name, most)
     updates = played(*((D, at, at) for at in range(1, 11)))
     answer = tried([one(["d"])], [one(["d"])], updates)
 
@@ -198,7 +198,7 @@ def test_beyond_a_bound_what_was_played_until_then_is_told(
 
 
 def test_code_that_takes_all_the_time_ends_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(playing, "SECONDS", 0.05)
+    monkeypatch.setattr(trying, "SECONDS", 0.05)
 
     def slow(_trigger: Trigger, _documents: Sequence[bytes | None]) -> int:
         time.sleep(0.02)
@@ -208,7 +208,7 @@ def test_code_that_takes_all_the_time_ends_the_trial(monkeypatch: pytest.MonkeyP
     answer = tried([one(["d"])], [one(["d"])], updates, compute=slow)
 
     assert answer["played"] < 4
-    assert version.OVER_TIME in answer["truncated"]
+    assert playing.OVER_TIME in answer["truncated"]
 
 
 def test_a_sandbox_that_cannot_is_unavailable() -> None:

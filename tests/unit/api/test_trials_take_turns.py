@@ -13,9 +13,9 @@ from python_evaluator import PythonEvaluator
 from api.stepping import answering
 from api.stepping.answering import Answering
 from api.trials.apart import MOST_OF_ONE, TrialsApart
-from api.trials.playing import TrialsHere
 from api.trials.stored import Stored
 from api.trials.trial import Found, Trial, Update
+from api.trials.trying import TrialsHere
 from servioticy.apart.asking import OtherProcess
 from servioticy.domain.access import Scope
 from servioticy.domain.model import StreamRef
