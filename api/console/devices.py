@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from flask import Flask, g, redirect, render_template, request
 
-from api.console import device
 from api.console.asking import Api
 from api.console.connecting import About
 from api.console.documents import Stream, streams_of
@@ -63,8 +62,6 @@ def add(app: Flask, about: About) -> None:
         rows = list_rows(api, answer.value["data"])
         following = following_page(answer.headers.get("link", ""))
         return render_template("devices.html", devices=rows, name=name, next=following)
-
-    device.add(app, about)
 
 
 def following_page(link: str) -> str:
