@@ -28,7 +28,7 @@ def made_wiring(nodes: tuple[trees.Node, ...]) -> Paused[trees.Wiring]:
             each.by_input,
             each.skips,
             each.name,
-            *((True,) if each.keeps else ()),
+            each.keeps,
         )
         content.update(repr(facts).encode("utf-8", "surrogatepass"))
     return trees.Wiring(content.hexdigest(), nodes)
