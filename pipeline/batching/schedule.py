@@ -56,6 +56,8 @@ from servioticy.ports.put_off import PutOff, TreeKey
 log = logging.getLogger("servioticy.pipeline")
 
 QUIET_SECONDS = 1.0
+"""The longest wait for rows, where nothing else is known that will be to do."""
+
 DEFINING = 3
 """So often it is seen that definitions which follow each other cannot take effect together, before
 the others that have come with them are taken one by one."""
