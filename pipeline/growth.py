@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from sandbox.trees import Call, Event, Path, Tree
 from servioticy.domain.known_streams import KnownStream, Region
 from servioticy.domain.model import LastUpdate, Timestamp
-from servioticy.ports.kept_entries import Stored
+from servioticy.ports.kept_entries import KeptValue
 from servioticy.ports.put_off import TreeKey
 
 NewUpdate: TypeAlias = tuple[KnownStream, Timestamp, bytes, Path, bytes | None]
@@ -29,7 +29,7 @@ that is more than before."""
 Keys: TypeAlias = Sequence[tuple[KnownStream, bytes]]
 """Of composites, what they keep is to be known."""
 
-Keeping: TypeAlias = Mapping[KnownStream, Mapping[bytes, Stored | None]]
+Keeping: TypeAlias = Mapping[KnownStream, Mapping[bytes, KeptValue | None]]
 """What is kept under the keys that are known."""
 
 Entered: TypeAlias = Mapping[Region, Mapping[int, list[Event]]]

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from sandbox import trees
 from servioticy.domain.known_streams import KnownStream, Region, Wake
 from servioticy.domain.model import ClockRef, StreamRef
-from servioticy.domain.operators import code_of
+from servioticy.domain.operator_code import code_of
 from servioticy.domain.pauses import PAUSE, Paused
 from servioticy.domain.scripts import Programs, program_name
 from servioticy.domain.wirings import made_wiring

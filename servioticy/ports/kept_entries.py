@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 
-class Stored(NamedTuple):
+class KeptValue(NamedTuple):
     """What is kept under a key."""
 
     value: bytes
@@ -37,7 +37,7 @@ class DueEntry(NamedTuple):
 class KeptEntries(Protocol):
     """The part of the PartitionStore that keeps entries."""
 
-    def kept(self, wanted: Iterable[tuple[int, bytes]]) -> dict[tuple[int, bytes], Stored]:
+    def kept(self, wanted: Iterable[tuple[int, bytes]]) -> dict[tuple[int, bytes], KeptValue]:
         """What streams keep under these keys, by stream id and key."""
 
     def due(self, partition: int, now: int, most: int) -> Sequence[DueEntry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from servioticy.ports.batches import Batch
-from servioticy.ports.kept_entries import DueEntry, Stored
+from servioticy.ports.kept_entries import DueEntry, KeptValue
 from servioticy.storage.arrays import blobs, columns, numbers
 from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries
@@ -15,12 +15,12 @@ _SQL = queries("kept_entries")
 
 def kept(
     database: Database, wanted: Iterable[tuple[int, bytes]]
-) -> dict[tuple[int, bytes], Stored]:
+) -> dict[tuple[int, bytes], KeptValue]:
     """What streams keep under these keys."""
     streams, keys = columns(list(wanted), 2)
     values = {"streams": numbers(streams), "keys": blobs(keys)}
     return {
-        (stream, bytes(key)): Stored(bytes(value), due)
+        (stream, bytes(key)): KeptValue(bytes(value), due)
         for stream, key, value, due in database.rows(_SQL["kept"], values)
     }
 

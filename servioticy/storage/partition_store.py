@@ -29,7 +29,7 @@ from servioticy.ports.accounts import Use
 from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.borders import Channel, Crossing, OutsideReader
 from servioticy.ports.effects import Activate, EndInputs, Erase, Release
-from servioticy.ports.kept_entries import DueEntry, Stored
+from servioticy.ports.kept_entries import DueEntry, KeptValue
 from servioticy.ports.partition_store import ComponentMember, Progress
 from servioticy.ports.put_off import PutOff, TreeKey
 from servioticy.storage import borders, kept_entries
@@ -258,7 +258,7 @@ class PostgresPartitionStore:
             for stream, at, text, state in rows
         }
 
-    def kept(self, wanted: Iterable[tuple[int, bytes]]) -> dict[tuple[int, bytes], Stored]:
+    def kept(self, wanted: Iterable[tuple[int, bytes]]) -> dict[tuple[int, bytes], KeptValue]:
         """What streams keep under these keys, by stream id and key."""
         return kept_entries.kept(self._database, wanted)
 

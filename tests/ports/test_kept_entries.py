@@ -7,7 +7,7 @@ from port_builders import Storage
 
 from servioticy.ports.batches import Batch
 from servioticy.ports.effects import Activate, Delete, Effect, Erase, Release
-from servioticy.ports.kept_entries import DueEntry, Stored, StoredEntry
+from servioticy.ports.kept_entries import DueEntry, KeptValue, StoredEntry
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_an_entry_is_what_was_stored_last_under_its_key(storage: Storage, tenant
     store(storage, StoredEntry(tenant, a, key, b"two"), StoredEntry(tenant, a, b"gone", None))
 
     wanted = {(a, key), (a, b"gone"), (b, key), (b, b"never")}
-    assert storage.store.kept(wanted) == {(a, key): Stored(b"two"), (b, key): Stored(b"")}
+    assert storage.store.kept(wanted) == {(a, key): KeptValue(b"two"), (b, key): KeptValue(b"")}
     assert storage.store.kept(()) == {}
     assert storage.store.next_due(0, -1) is None, "what takes its place is not due"
 

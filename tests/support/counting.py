@@ -16,7 +16,7 @@ from log_oracle import value_of
 from sandbox.trees import Event
 from servioticy.domain.evaluators.operators import Ends, Entries, Output, Step
 from servioticy.domain.model import StreamRef
-from servioticy.domain.operators import OperatorCode
+from servioticy.domain.operator_code import OperatorCode
 from servioticy.domain.records import LogRecord, TickRecord, UpdateRecord
 
 KEYS = 3

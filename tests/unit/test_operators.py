@@ -18,7 +18,7 @@ from servioticy.domain.evaluators.operators import (
     Output,
     Step,
 )
-from servioticy.domain.operators import OperatorCode
+from servioticy.domain.operator_code import OperatorCode
 
 CODE = OperatorCode("o", ("d0", "d1"), ())
 

@@ -19,7 +19,7 @@ from servioticy.domain.cache import Cache
 from servioticy.domain.evaluators.evaluator import Lacking
 from servioticy.domain.evaluators.steps import Outcome, inputs_read
 from servioticy.domain.evaluators.stepwise import Keeping, Stepwise
-from servioticy.domain.operators import OperatorCode
+from servioticy.domain.operator_code import OperatorCode
 from servioticy.domain.verdicts import COLLECTED, EMITTED, ERROR
 
 MAX_KEY_BYTES = 256

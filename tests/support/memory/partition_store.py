@@ -30,7 +30,7 @@ from servioticy.ports.accounts import Use
 from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.borders import Channel, Crossing, OutsideReader
 from servioticy.ports.effects import Activate, EndInputs, Erase
-from servioticy.ports.kept_entries import DueEntry, Stored
+from servioticy.ports.kept_entries import DueEntry, KeptValue
 from servioticy.ports.partition_store import ComponentMember, Progress
 from servioticy.ports.put_off import PutOff, TreeKey
 
@@ -272,7 +272,7 @@ class MemoryPartitionStore:
             if each in last
         }
 
-    def kept(self, wanted: Iterable[tuple[int, bytes]]) -> dict[tuple[int, bytes], Stored]:
+    def kept(self, wanted: Iterable[tuple[int, bytes]]) -> dict[tuple[int, bytes], KeptValue]:
         """What streams keep under these keys, by stream id and key."""
         self._state.ask_postgres()
         with self._state.lock:
@@ -376,7 +376,9 @@ class MemoryPartitionStore:
             if kept.value is None:
                 self._state.kept_entries.pop((kept.stream_id, kept.key), None)
             else:
-                self._state.kept_entries[kept.stream_id, kept.key] = Stored(kept.value, kept.due)
+                self._state.kept_entries[kept.stream_id, kept.key] = KeptValue(
+                    kept.value, kept.due
+                )
         for each in batch.verdicts:
             times, _last = self._state.verdicts.get((each.stream_id, each.verdict), (0, b""))
             self._state.verdicts[each.stream_id, each.verdict] = (times + each.times, each.last)

@@ -16,7 +16,7 @@ from servioticy.errors import Unavailable
 from servioticy.ports.batches import StoredUpdate
 from servioticy.ports.borders import Crossing, OutsideReader
 from servioticy.ports.change_store import Change
-from servioticy.ports.kept_entries import Stored
+from servioticy.ports.kept_entries import KeptValue
 from servioticy.ports.put_off import PutOff, TreeKey
 
 GONE = 2**63 - 1
@@ -133,7 +133,7 @@ class State:
     tokens: dict[str, int] = field(default_factory=dict)
     service_objects: dict[str, ServiceObjectRow] = field(default_factory=dict)
     definitions: dict[tuple[str, int], bytes] = field(default_factory=dict)
-    kept_entries: dict[tuple[int, bytes], Stored] = field(default_factory=dict)
+    kept_entries: dict[tuple[int, bytes], KeptValue] = field(default_factory=dict)
     """(number of the stream's updates, key)"""
     streams: dict[tuple[str, str], int] = field(default_factory=dict)
     """(Service Object, stream name): stream id"""

@@ -17,7 +17,7 @@ from serial_order import LAW
 
 from servioticy.domain.evaluators.operators import Operators
 from servioticy.domain.records import TickRecord, UpdateRecord
-from servioticy.ports.kept_entries import Stored
+from servioticy.ports.kept_entries import KeptValue
 
 SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
     "one": {"c0": ("d0",)},
@@ -208,8 +208,8 @@ def test_times_of_one_tenant_do_not_hold_up_those_of_another() -> None:
     store = platform.partition_store(lambda _code: [])
     stored_as = platform.state.streams["so", "c0"], platform.state.streams["other", "c0"]
     for number in range(500):
-        platform.state.kept_entries[stored_as[0], b"%d" % number] = Stored(b"1", number)
-    platform.state.kept_entries[stored_as[1], b"late"] = Stored(b"1", 900)
+        platform.state.kept_entries[stored_as[0], b"%d" % number] = KeptValue(b"1", number)
+    platform.state.kept_entries[stored_as[1], b"late"] = KeptValue(b"1", 900)
 
     due = store.due(0, 1000, 100)
     assert len(due) == 101
