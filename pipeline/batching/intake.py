@@ -23,6 +23,7 @@ from servioticy.domain.records import (
     ControlRecord,
     EndRecord,
     LogRecord,
+    OwnRecord,
     ReadingRecord,
     ReleaseRecord,
     TickRecord,
@@ -68,13 +69,13 @@ class Intake:
             return None
 
     @staticmethod
-    def glance(row: Row) -> UpdateRecord | None:
-        """The update of a row that is not to be taken yet; None where it is anything else."""
+    def glance(row: Row) -> OwnRecord | None:
+        """What a row that is not to be taken yet has of one tenant; None where it is another's."""
         try:
             record = read_record(row.value)
         except UnreadableRecord:
             return None
-        return record if isinstance(record, UpdateRecord) else None
+        return record if isinstance(record, OwnRecord) else None
 
     def prepare(self, records: Sequence[LogRecord | None]) -> int:
         """Load the components of these updates together, as far as there is time.
@@ -82,14 +83,9 @@ class Intake:
         Returns how many of them, from the first on, need not wait for small ones that are left.
         """
         self._crossed.look_up(records)
-        wanted = [
-            each.service_object for each in records if isinstance(each, UpdateRecord | TickRecord)
-        ]
+        wanted = [each.service_object for each in records if isinstance(each, OwnRecord)]
         left = self._partition.prepare([*wanted, *self._crossed.readers(records)])
-        waits = (
-            isinstance(each, UpdateRecord | TickRecord) and each.service_object in left
-            for each in records
-        )
+        waits = (isinstance(each, OwnRecord) and each.service_object in left for each in records)
         return next((number for number, each in enumerate(waits) if each), len(records))
 
     def admit(

@@ -46,9 +46,9 @@ from servioticy.domain.records import (
     DefinitionRecord,
     EndRecord,
     LogRecord,
+    OwnRecord,
     ReadingRecord,
     ReleaseRecord,
-    UpdateRecord,
 )
 from servioticy.ports.output import Output
 from servioticy.ports.put_off import PutOff, TreeKey
@@ -177,11 +177,11 @@ class Schedule:
 
     def _somebody_waits(self, records: Sequence[LogRecord | None]) -> bool:
         """Whether others than whose update is the first are active, or have sent something."""
-        updates = [each if isinstance(each, UpdateRecord) else None for each in records]
+        own = [each if isinstance(each, OwnRecord) else None for each in records]
         tenant = None
-        if updates[0] is not None and not self._shares.contested:
-            tenant = self._partition.tenant_here(updates[0].service_object)
-        if tenant is None or self._has_others(tenant, updates):
+        if own[0] is not None and not self._shares.contested:
+            tenant = self._partition.tenant_here(own[0].service_object)
+        if tenant is None or self._has_others(tenant, own):
             return True
         return self._others_wait(tenant)
 
@@ -294,10 +294,10 @@ class Schedule:
         self._partition.prepare([each.service_object for each in records if each is not None])
         return self._has_others(tenant, records)
 
-    def _has_others(self, tenant: int, updates: Sequence[UpdateRecord | None]) -> bool:
-        """Whether any of these is not an update of the tenant, or of nobody that is known."""
+    def _has_others(self, tenant: int, records: Sequence[OwnRecord | None]) -> bool:
+        """Whether any of these is not the tenant's, or of nobody that is known."""
         whose = self._partition.tenant_here
-        return any(each is None or whose(each.service_object) != tenant for each in updates)
+        return any(each is None or whose(each.service_object) != tenant for each in records)
 
     def purge(self, *, idle: bool) -> None:
         """Remove a little of what was deleted or erased; `idle`: no rows have come."""

@@ -268,7 +268,10 @@ ControlRecord: TypeAlias = (
     | BeginRecord
     | EndRecord
 )
-LogRecord: TypeAlias = UpdateRecord | BorderRecord | TickRecord | ControlRecord
+OwnRecord: TypeAlias = UpdateRecord | TickRecord
+"""Grows a tree of the tenant whose Service Object it names, and of nobody else."""
+
+LogRecord: TypeAlias = OwnRecord | BorderRecord | ControlRecord
 
 
 class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -25,6 +25,7 @@ from pipeline.work import Row
 from sandbox import ProcessorSeconds, TookTooLong, argument_names
 from sandbox.trees import Call, Grown
 from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.records import TickRecord, write
 from servioticy.errors import Unavailable
 
 
@@ -233,6 +234,23 @@ def test_until_somebody_else_comes(world: World) -> None:
     assert world.stored() == both("b")
     world.finish()
     assert world.stored() == sorted([*both("a"), *both("a", 2), *both("b")])
+
+
+def test_a_time_of_its_own_is_nobody_elses(world: World) -> None:
+    """Else an operator's clock would have all put off that its own tenant sends."""
+    world.shares.contested = False
+    world.held.hold(world.tenants["a"])
+    with ThreadPoolExecutor(1) as elsewhere:
+        taking = elsewhere.submit(world.put, "a")
+        until(lambda: str(world.tenants["a"]) in world.held.asked)
+        tick = write(TickRecord("a", "c", 5, (b"key",)))
+        world.arrived = [Row(len(world.state.log[0]), tick)]
+        with pytest.raises(TimeoutError):
+            taking.result(0.2)
+        world.held.let_go()
+        taking.result()
+
+    assert not world.state.put_off
 
 
 def test_a_device_that_nobody_has_met_is_somebody_else_only_if_it_is_another_tenants(
