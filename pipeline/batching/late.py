@@ -17,6 +17,7 @@ from pipeline.batching.beside import Beside, Storing
 from pipeline.batching.cutting import Piece
 from pipeline.batching.flow import Flight, Flow
 from pipeline.batching.intake import Intake
+from pipeline.batching.late_turns import LateTurns
 from pipeline.batching.pieces import Pieces
 from pipeline.batching.uncomputed import Uncomputed
 from pipeline.changes.control import Control
@@ -89,11 +90,7 @@ class LateWork:
         self._stored: dict[int, _Late] = {}
         """What of that is being stored."""
         partition.under_way = self._under_way.keys()
-        self._turns: dict[int, int] = {}
-        """Of each who waits, the number of its last turn, or of the one at which it came."""
-        self._number = 0
-        self._was_sender = False
-        """Whether who had the last turn sends updates of its own."""
+        self._turns = LateTurns(partition, pieces, engine.processors)
 
     @property
     def tenants(self) -> Set[int]:
@@ -106,31 +103,8 @@ class LateWork:
         return any(each.is_computed for each in self._under_way.values())
 
     def next(self, waiting: Iterable[int]) -> int | None:
-        """Return of those who wait who has not had a turn for longest, if there is room.
-
-        Whose trees are slow have one place less than there are processors, so that some are left
-        for all else; the others as many as there are. Who has sent something, and to whom
-        something has come over a border only, have turns alternately: a thousand readers of a
-        stream are not ahead of whoever sends to it.
-        """
-        free = [each for each in waiting if each not in self._under_way]
-        self._turns = {each: self._turns.get(each, self._number) for each in free} | dict.fromkeys(
-            self._under_way, self._number
-        )
-        processors = self._engine.processors
-        rooms = {True: max(1, processors - 1), False: processors}
-        for each in self._under_way:
-            rooms[self._pieces.is_slow(each)] -= 1
-        if max(rooms.values()) <= 0:
-            return None
-        senders = self._partition.senders
-        order = [((each in senders) == self._was_sender, self._turns[each], each) for each in free]
-        for _is_of_the_same_kind, _turn, each in sorted(order):
-            if rooms[self._pieces.is_slow(each)] > 0:
-                self._number += 1
-                self._was_sender = each in senders
-                return each
-        return None
+        """Return who of those who wait is next, if there is room."""
+        return self._turns.next(waiting, self._under_way.keys())
 
     def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> None:
         """Begin to compute the tenant's oldest records, as many as are done in a short time.
@@ -138,7 +112,7 @@ class LateWork:
         They go on waiting while their component is loaded, unless it is loaded `at_once`.
         Nothing of it is under way.
         """
-        self._turns[tenant] = self._number
+        self._turns.had(tenant)
         fit = int(self._fairness.slice_seconds / max(SHORTEST, self._shares.each(tenant)))
         most = min(max_updates, max(1, fit))
         found = self._partition.store.put_off(

@@ -237,10 +237,11 @@ def test_who_sends_is_not_behind_all_that_read(world: World) -> None:
     assert begun is not None
     late, waiting = begun.schedule._late, begun.partition.waiting
     sender, turns = world.tenant("p"), []
-    late._turns[sender] = late._number = 1  # it had the last one
+    late._turns._number = 1
+    late._turns.had(sender)  # the last one
     for _ in range(4):
         turns.append(late.next(waiting.keys()))
-        late._turns[turns[-1]] = late._number  # as it has been taken up
+        late._turns.had(turns[-1])  # as it has been taken up
 
     assert [each == sender for each in turns] in ([True, False] * 2, [False, True] * 2)
     assert len(set(turns)) == 3, "readers by turns, too"
