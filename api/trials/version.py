@@ -6,13 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream, Region
-from servioticy.domain.model import ServiceObject, StreamRef
+from servioticy.domain.model import JAVASCRIPT, ServiceObject, StreamRef
 from servioticy.domain.pauses import finished
 from servioticy.domain.regions import evaluator_of, whole
 from servioticy.refusals import Refused
-
-EVALUATOR = "javascript"
-"""The name of the only one that trials ask."""
 
 
 class Version:
@@ -39,8 +36,8 @@ class Version:
         if not self.concerned:
             return None
         members = [self._graph.stream(each) for each in sorted(self.concerned)]
-        if others := sorted({evaluator_of(each) for each in members} - {EVALUATOR}):
-            raise Refused(f"A trial computes {EVALUATOR} only, and not yet {', '.join(others)}")
+        if others := sorted({evaluator_of(each) for each in members} - {JAVASCRIPT}):
+            raise Refused(f"A trial computes {JAVASCRIPT} only, and not yet {', '.join(others)}")
         tenant = members[0].tenant
         read = {ref: KnownStream(ref, tenant, 0, 0, None) for ref in self.reads}
         return finished(whole(members, read.get, self._graph.wakes))

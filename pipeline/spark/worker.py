@@ -34,6 +34,7 @@ from sandbox import InfraError, SandboxPool
 from servioticy import logs
 from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
 from servioticy.domain.evaluators.javascript import JavaScript
+from servioticy.domain.model import JAVASCRIPT
 from servioticy.domain.quotas import quotas
 from servioticy.errors import Unavailable
 from servioticy.metrics import Registry, join
@@ -155,7 +156,7 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
     # What is stored here can be computed again from the log, so it need not wait for the disk.
     metrics = _metrics(settings)
     engine = Engine(
-        {"javascript": JavaScript(_sandbox(settings))},
+        {JAVASCRIPT: JavaScript(_sandbox(settings))},
         settings.pipeline.max_batch_updates,
         settings.pipeline.head_cache_bytes,
         limits_of(settings),

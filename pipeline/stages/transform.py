@@ -15,6 +15,7 @@ from pipeline.work import LoggedUpdate
 from sandbox import TookTooLong, trees
 from sandbox.trees import Call, Kept
 from servioticy.domain.evaluators.evaluator import Evaluators, Lacking
+from servioticy.domain.model import JAVASCRIPT
 from servioticy.domain.verdicts import HOP_LIMIT
 
 
@@ -38,15 +39,16 @@ def transform(
     ask = _Asking(evaluators, spending, within)
     together: dict[tuple[int, str], list[Asked]] = {}
     answers: list[tuple[Asked, trees.Grown]] = []
+    by_step: list[Asked] = []
     for each in asked:
         tenant, evaluator = each.region.tenant, each.region.evaluator
         if evaluator is None or rules.alone:
-            step = _Step(ask, each)
-            watched = Watched(each, step, updates, rules, spending, decided)
-            answers.append((each, watched.grow()))
+            by_step.append(each)
         else:
             together.setdefault((tenant, evaluator), []).append(each)
-    for (tenant, evaluator), theirs in together.items():
+    # JavaScript last: where others lack entries all of this is done again.
+    for tenant, evaluator in sorted(together, key=lambda each: each[1] == JAVASCRIPT):
+        theirs = together[tenant, evaluator]
         try:
             found = ask.all(tenant, evaluator, [each.call for each in theirs])
         except Lacking as lacking:
@@ -55,6 +57,9 @@ def transform(
                 [(theirs[number].region.stream(node), key) for number, (node, key) in numbered]
             ) from None
         answers += zip(theirs, found, strict=True)
+    for each in by_step:
+        watched = Watched(each, _Step(ask, each), updates, rules, spending, decided)
+        answers.append((each, watched.grow()))
     new: list[RegionOutput] = []
     ended: list[Verdict] = []
     for each, grown in answers:

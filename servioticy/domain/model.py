@@ -18,6 +18,10 @@ Dialect: TypeAlias = Literal["expression", "function"]
 """How a document's JavaScript is written: templates (0.1.0) or functions (0.2.0)."""
 
 
+JAVASCRIPT = "javascript"
+"""The evaluator of whatever names no other one."""
+
+
 class StreamRef(NamedTuple):
     """Where an update comes from: a stream of a Service Object."""
 
@@ -164,7 +168,7 @@ class Composite:
     post_filter: str | None = None
     references: tuple[Reference, ...] = ()
     options: Options = DEFAULTS
-    evaluator: str = "javascript"
+    evaluator: str = JAVASCRIPT
     """Who computes it: the name of one of the pipeline's evaluators."""
     operator: Hashable = None
     """What that runs in place of JavaScript, one computation at a time: whatever it understands.

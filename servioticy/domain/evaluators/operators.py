@@ -18,7 +18,7 @@ from sandbox.trees import CLOCK, Call, Event, Grown, Kept, Last, Made, Wake
 from servioticy.domain.cache import Cache
 from servioticy.domain.evaluators.evaluator import Lacking
 from servioticy.domain.evaluators.steps import Outcome, inputs_read
-from servioticy.domain.evaluators.stepwise import Keeping, Stepwise
+from servioticy.domain.evaluators.stepwise import KeptBefore, Stepwise
 from servioticy.domain.operator_code import OperatorCode
 from servioticy.domain.verdicts import COLLECTED, EMITTED, ERROR
 
@@ -66,7 +66,7 @@ class Output(NamedTuple):
 class Entries:
     """What one composite keeps, while it computes."""
 
-    def __init__(self, node: int, known: Keeping) -> None:
+    def __init__(self, node: int, known: KeptBefore) -> None:
         self._node = node
         self._known = known
         self._changed: dict[bytes, Kept] = {}
@@ -190,7 +190,7 @@ class _Steps(Stepwise):
         self._operator = operator
 
     def outcome(
-        self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: Keeping
+        self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: KeptBefore
     ) -> tuple[Outcome, float]:
         """What comes of one computation."""
         if node in self.call.refused:

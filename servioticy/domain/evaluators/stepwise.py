@@ -26,7 +26,7 @@ Ask: TypeAlias = Callable[[int, int, Call], Grown]
 """Has one computation done, in the tree with this number: of the composite with this number, by
 whoever computes it."""
 
-Keeping: TypeAlias = Mapping[tuple[int, bytes], Kept]
+KeptBefore: TypeAlias = Mapping[tuple[int, bytes], Kept]
 """What composites keep: by their numbers, and key."""
 
 Refusal: TypeAlias = tuple[str, str]
@@ -112,7 +112,7 @@ class Stepwise:
         return Grown([tree.made], tree.ended)
 
     def outcome(
-        self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: Keeping
+        self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: KeptBefore
     ) -> tuple[Outcome, float]:
         """What comes of one computation, and the seconds that it took; asked for once a tree."""
         composite = self.call.wiring.nodes[node]

@@ -214,3 +214,16 @@ def test_times_of_one_tenant_do_not_hold_up_those_of_another() -> None:
     due = store.due(0, 1000, 100)
     assert len(due) == 101
     assert (due[-1].service_object, due[-1].key) == ("other", b"late")
+
+
+def test_what_operators_lack_is_asked_for_before_scripts_run() -> None:
+    """Or a tenant would pay for its scripts once for each time."""
+    platform = platform_with({"c1": ("d0",), "c2": ("d0",)})
+    scripts = PythonEvaluator(plus_one)
+    evaluators = {"javascript": scripts, "counting": Operators(Counting(knows=False))}
+    runs = Runs(platform, evaluators, Whims([]), {}, now=lambda: -1.0)
+    append(platform, [(("so", "d0"), 10, 1)])
+    runs.take(0, len(platform.state.log[0]))
+
+    assert entries_of(platform.state, "so") == {("c2", "all"): (1, None), ("c2", "1"): (1, 17)}
+    assert len(scripts.asked) == 1
