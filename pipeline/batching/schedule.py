@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from itertools import pairwise
 
@@ -156,16 +155,16 @@ class Schedule:
             return 0
         began = self._clock()
         try:
-            tenants = self._control.apply_together(offset, records, self._put_off_now())
+            done = self._control.apply_together(offset, records, self._put_off_now())
         except self._passes:
             raise
         except Exception:
             log.exception("definitions_failed")  # one by one it is found which of them it is
             return 0
-        self._shares.saw(tenants)
-        each = (self._clock() - began) / max(1, len(tenants))
-        self._shares.charge({tenant: each * n for tenant, n in Counter(tenants).items()})
-        return len(tenants)
+        self._shares.saw(done.tenants)
+        each = (self._clock() - began) / max(1, sum(done.looked_at.values()))
+        self._shares.charge({tenant: each * size for tenant, size in done.looked_at.items()})
+        return len(done.tenants)
 
     def _take_ready(self, rows: Sequence[Row], records: Sequence[LogRecord | None]) -> int:
         """Work on the first of these rows, as far as they need not wait; how many these are."""

@@ -7,13 +7,15 @@ take effect together; doing one twice is harmless. Those by which others read: `
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from pipeline.changes.change import Change
 from pipeline.changes.reading import Inputs, Readers
 from pipeline.state.partition import Partition
+from pipeline.state.weights import weight
 from servioticy.domain.access import Granted, granted, granted_of, private
 from servioticy.domain.borders import kept, members
 from servioticy.domain.model import Grant, ServiceObject, StreamRef
@@ -37,6 +39,15 @@ from servioticy.ports.partition_store import ComponentMember
 from servioticy.ports.put_off import PutOff, TreeKey
 
 POLL_SECONDS = 0.005
+
+
+class Together(NamedTuple):
+    """What came of definitions that were to take effect together."""
+
+    tenants: Sequence[int]
+    """Whose those are that have taken effect, in order."""
+    looked_at: Mapping[int, int]
+    """By tenant, about how many bytes were read and understood for that: of others, too."""
 
 
 class Control:
@@ -65,15 +76,14 @@ class Control:
 
     def apply_together(
         self, offset: int, records: Iterable[DefinitionRecord], but: Set[int]
-    ) -> list[int]:
+    ) -> Together:
         """Let the first of these, the one at the offset and what follows it, take effect as one.
 
         Those with whom nothing changes but what is computed of their own streams: neither do they
-        read others, nor is anything told to who reads them; and none of some tenants. Returns
-        whose those are that have taken effect.
+        read others, nor is anything told to who reads them; and none of some tenants.
         """
         partition = self._partition
-        asked = [Activate(each.service_object, each.version, each.change) for each in records]
+        asked = _each_once(records)
         components = partition.store.components([each.service_object for each in asked])
         here = {each.id: each for members in components for each in members}
         after = partition.store.changed(asked)
@@ -81,20 +91,23 @@ class Control:
         for each in asked:
             id_ = each.service_object
             found = after.get(id_)
-            if found is None or id_ in effects or found.tenant in but:
+            if found is None or found.tenant in but:
                 break
             if not self._is_plain(here[id_], found):
                 break
             effects[id_] = each
+        looked_at = Counter[int]()
+        for found in after.values():
+            looked_at[found.tenant] += weight(found)
         if not effects:
-            return []
+            return Together((), looked_at)
         end = TreeKey(offset + len(effects))
         change = Change(ActivateAll(tuple(effects.values())), lambda: None)
         partition.commit(lambda begun: self._batch(change, begun, end))
         self._output.emit(end.offset, ())
         concerned = [some for some in components if any(each.id in effects for each in some)]
         partition.reload_all([each.id for some in concerned for each in some], effects)
-        return [after[id_].tenant for id_ in effects]
+        return Together([after[id_].tenant for id_ in effects], looked_at)
 
     def _is_plain(self, member: ComponentMember, after: ServiceObject) -> bool:
         """Whether it names no group, and none that is in force does, or tells who may read it."""
@@ -251,6 +264,16 @@ class Control:
         self._partition.channels.forget(inputs)
         if self._partition.awaiting:
             self._partition.count_waiting()
+
+
+def _each_once(records: Iterable[DefinitionRecord]) -> list[Activate]:
+    """The first of these, until one changes again: the store tells one state of each."""
+    found: dict[str, Activate] = {}
+    for each in records:
+        if each.service_object in found:
+            break
+        found[each.service_object] = Activate(each.service_object, each.version, each.change)
+    return list(found.values())
 
 
 def _granted(service_object: ServiceObject, grants: tuple[Grant, ...]) -> Granted:

@@ -171,6 +171,36 @@ def test_one_twice_is_not_of_one_transaction(world: World) -> None:
     assert world.in_force()["so0"] == 2
 
 
+def test_what_is_changed_twice_is_looked_at_as_each_change_makes_it(world: World) -> None:
+    """The second one reads nobody any more; the first does, and that has to be noted."""
+    world.define("so0", "so1")
+    world.define("reader", groups={"g": (("so0", "d0"),)})
+    plain = json.loads(world.platform.state.definitions["reader", 1]) | {"groups": {}}
+    world.platform.state.definitions["reader", 2] = json.dumps(plain).encode()
+    world.platform.log.append(0, DefinitionRecord("reader", 2, 100))
+
+    effects = world.take()
+
+    assert [type(each) for each in effects] == [ActivateAll, Activate, Activate]
+    assert world.in_force()["reader"] == 2
+
+
+def test_each_tenant_pays_for_what_was_looked_at_of_its_own(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for what does not take effect with the others: else they would."""
+    charged: list[dict[int, float]] = []
+    monkeypatch.setattr(world.shares, "charge", charged.append)
+    world.define("so0")
+    world.define("reader", tenant=1, groups={"g": (("so1", "d0"),)})
+
+    world.take()
+
+    first, second = world.tenants
+    assert charged[0].keys() == {first, second}
+    assert charged[0][first] == pytest.approx(charged[0][second])
+
+
 def test_what_meets_a_bug_is_found_one_by_one(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
