@@ -25,6 +25,8 @@ class Answering(Generic[A]):
         self._again = again
         self._begun: dict[int, Iterator[Step]] = {}
         """by number; as many as `StepsApart` lets begin"""
+        self._failed: dict[int, Exception] = {}
+        """why one of them has ended: told once it is told what it took until then"""
 
     def answer(self, request: bytes) -> bytes:
         """Return the next step of some work, None after the last, or what went wrong.
@@ -35,6 +37,7 @@ class Answering(Generic[A]):
         ended, number, asked = pickle.loads(request)  # noqa: S301  the API made it
         for each in ended:
             self._begun.pop(each, None)
+            self._failed.pop(each, None)
         if asked is not None:
             self._begun[number] = self._work.steps(asked)
         return pickle.dumps(self._step(number), pickle.HIGHEST_PROTOCOL)
@@ -42,33 +45,41 @@ class Answering(Generic[A]):
     def _step(self, number: int) -> Step | Exception | None:
         steps = self._begun.get(number)
         if steps is None:
-            return Unavailable(f"its process has ended meanwhile; {self._again}")
-        try:
-            found = _together(steps)
-        except MemoryError:
-            raise  # of another process there is enough
-        except (Refused, Unavailable) as error:
-            found = error
-        except Exception as error:  # noqa: BLE001  a fault of ours, told where the request is
-            found = RuntimeError(repr(error))
-        if not isinstance(found, Step):
+            lost = Unavailable(f"its process has ended meanwhile; {self._again}")
+            return self._failed.pop(number, lost)
+        found, error = _together(steps)
+        if error is not None:
+            self._failed[number] = error
+        if error is not None or found is None:
             del self._begun[number]
         return found
 
 
-def _together(steps: Iterator[Step]) -> Step | Exception | None:
-    """Return what the next steps find until there is enough of it, or time is over."""
+def _together(steps: Iterator[Step]) -> tuple[Step | None, Exception | None]:
+    """Return what the next steps find until there is enough of it, or time is over.
+
+    And why they ended, where something went wrong: what was taken until then is told all the same,
+    or who is refused each time would pay for nothing.
+    """
     began, cpu = time.monotonic(), time.process_time()
     some: list[bytes] = []
     size, elsewhere = 0, 0.0
-    for step in steps:
-        elsewhere += step.seconds
-        if step.documents:
-            some.append(step.documents)
-            size += len(step.documents)
-        if size >= STEP_BYTES or time.monotonic() - began >= STEP_SECONDS:
-            break
-    else:
-        if not some and not elsewhere:
-            return None
-    return Step(b",".join(some), elsewhere + time.process_time() - cpu)
+    failed: Exception | None = None
+    try:
+        for step in steps:
+            elsewhere += step.seconds
+            if step.documents:
+                some.append(step.documents)
+                size += len(step.documents)
+            if size >= STEP_BYTES or time.monotonic() - began >= STEP_SECONDS:
+                break
+        else:
+            if not some and not elsewhere:
+                return None, None
+    except MemoryError:
+        raise  # of another process there is enough
+    except (Refused, Unavailable) as error:
+        failed = error
+    except Exception as error:  # noqa: BLE001  a fault of ours, told where the request is
+        failed = RuntimeError(repr(error))
+    return Step(b",".join(some), elsewhere + time.process_time() - cpu), failed

@@ -50,6 +50,7 @@ class TrialsHere:
                 why = str(error)
                 break
             except InfraError as error:
+                yield Step(b"", max(0.0, self._used(trial) - before))
                 raise Unavailable(f"the sandbox cannot run the code: {error}") from error
             finally:
                 left -= time.monotonic() - began

@@ -16,7 +16,7 @@ from api.stepping.step import Step
 from servioticy.domain.model import StreamKey
 from servioticy.domain.search.criteria import Criteria
 from servioticy.errors import Unavailable
-from servioticy.refusals import TooMany
+from servioticy.refusals import Refused, TooMany
 
 STEPS = [b"1", b"", b"2,3"]
 ALL = Criteria((), ())
@@ -148,6 +148,39 @@ def test_what_goes_wrong_there_is_told_here(
 
     searching.error = None
     assert len(list(searches.steps(search()))) == len(STEPS)
+
+
+def test_what_it_took_until_it_was_refused_is_told_before(
+    searches: SearchesApart, other: Process, searching: Searching
+) -> None:
+    """Or whoever is refused each time would pay for nothing."""
+
+    def refused(_search: Search) -> Iterator[Step]:
+        sum(range(300_000))
+        raise Refused("too much")
+        yield
+
+    searching.steps = refused  # type: ignore[method-assign]
+    steps = searches.steps(search())
+
+    assert next(steps).seconds > 0
+    with pytest.raises(Refused, match="too much"):
+        next(steps)
+    assert other.answering._begun == other.answering._failed == {}
+
+
+def test_why_it_ended_is_forgotten_where_nobody_asks(
+    searches: SearchesApart, other: Process, searching: Searching
+) -> None:
+    searching.error = Unavailable("away")
+    steps = searches.steps(search())
+    next(steps)
+    steps.close()  # type: ignore[attr-defined]
+    searching.error = None
+
+    next(searches.steps(search()))
+
+    assert other.answering._failed == {}
 
 
 def test_a_process_without_memory_ends(other: Process, searching: Searching) -> None:
