@@ -117,5 +117,5 @@ class Decided:
             made = Made(0, 0, 0, known.timestamp, known.document, state)
             return Outcome(made, EMITTED, "", outcome.inputs, outcome.kept)
         if outcome.made is not None and (tree.is_whole or place <= tree.last):
-            return Outcome(None, TIMEOUT, NOTHING_THEN, outcome.inputs, outcome.kept)
+            return Outcome(None, TIMEOUT, NOTHING_THEN, outcome.inputs)  # nor kept it anything
         return outcome

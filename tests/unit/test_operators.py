@@ -13,11 +13,14 @@ from servioticy.domain.evaluators.operators import (
     MAX_CHANGES,
     MAX_KEY_BYTES,
     MAX_VALUE_BYTES,
+    Ends,
     Entries,
     Operators,
     Output,
     Step,
+    _Steps,
 )
+from servioticy.domain.evaluators.steps import Outcome
 from servioticy.domain.operator_code import OperatorCode
 
 CODE = OperatorCode("o", ("d0", "d1"), ())
@@ -127,6 +130,34 @@ def test_a_time_comes_once_and_not_before_it_is_due() -> None:
     ]
     assert [each.times for each in grown.ended] == [1], "of others nothing is told"
     assert grown.kept == [known(b"k", b"v")], "or it would come for ever"
+
+
+def test_a_time_at_which_it_ends_with_an_error_has_come_all_the_same() -> None:
+    """It would be told again each minute, and a hundred of them before all others for ever."""
+
+    def ends(_step: Step, entries: Entries) -> None:
+        entries.put(b"k", b"other", 20)
+        raise Ends("error", "no")
+
+    asked = call(Event(3, 11, b"k"), kept=[known(b"k", b"v", 10)])
+    (grown,) = Operators(Plain(ends)).evaluate("t", [asked])
+
+    assert [each.kind for each in grown.ended] == ["error"]
+    assert grown.kept == [known(b"k", b"v")], "nothing else of what it was about to keep"
+
+
+def test_what_counts_as_not_computed_has_kept_nothing() -> None:
+    """After a crash: subscribers got nothing of it, and what they got next counts without it."""
+
+    class Undone(_Steps):
+        def decides(self, *_: object) -> Outcome:
+            return Outcome(None, "timeout")
+
+    plain = Plain(lambda _step, entries: entries.put(b"k", b"v"))
+    grown = Undone(call(Event(1, 1, b"1"), kept=[known(b"k")]), plain).grow()
+
+    assert [each.kind for each in grown.ended] == ["timeout"]
+    assert grown.kept == []
 
 
 def test_between_two_calls_it_is_looked_whether_there_is_time() -> None:

@@ -214,15 +214,25 @@ class _Steps(Stepwise):
         try:
             made = self._operator.step(asked, entries)
         except Ends as end:
-            return Outcome(None, end.kind, str(end), times), 0.0
+            entries = Entries(node, kept)  # it has kept nothing
+            if due is not None:
+                _note_come(entries, due)
+            return Outcome(None, end.kind, str(end), times, entries.changed), 0.0
         if due is not None and entries.due(due) == time:
-            # Or it would come again and again.
-            value = entries.get(due)
-            entries.put(due, value) if value is not None else entries.drop(due)
+            _note_come(entries, due)
         if made is None:
             return Outcome(None, COLLECTED, "", times, entries.changed), 0.0
         update = Made(0, 0, 0, made.timestamp, made.document)
         return Outcome(update, EMITTED, "", times, entries.changed), 0.0
+
+
+def _note_come(entries: Entries, key: bytes) -> None:
+    """Keep what is under the key, and its time no more: or it would come again and again."""
+    value = entries.get(key)
+    if value is not None:
+        entries.put(key, value)
+    else:
+        entries.drop(key)
 
 
 def _nobody(_tree: int, _node: int, _call: Call) -> NoReturn:

@@ -204,9 +204,9 @@ class _Tree:
         if refusal is None:
             event = self._updates[parent]
             found, seconds = self._by.outcome(wake.node, event, wake, self._known, self._keeping)
-            for each in found.kept:
-                self.kept[wake.node, each.key] = each._replace(node=wake.node)
             outcome = self._by.decides(wake.node, path, found, seconds)
+            for each in outcome.kept:
+                self.kept[wake.node, each.key] = each._replace(node=wake.node)
         else:
             outcome = Outcome(None, *refusal)
         if refusal != UNTOLD and outcome.kind:

@@ -22,6 +22,8 @@ from pipeline.state.decided import Decided
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
+from sandbox.trees import Kept, Made
+from servioticy.domain.evaluators.steps import Outcome
 from servioticy.domain.model import SensorUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord, UpdateRecord
 
@@ -176,6 +178,17 @@ def test_what_was_emitted_of_a_lost_log_decides_nothing() -> None:
     both.meets(7, 1, root(6))
     assert both.covers(7, 1)
     assert not both.knows(1, *computation)
+
+
+def test_of_what_subscribers_did_not_get_nothing_is_kept_either() -> None:
+    """Or what they get next would count something of which they got nothing."""
+    (emitted, _), then = a_tree(5), EmittedRecord("so", "d0", 1, 1, 6, msgspec.Raw(b"{}"), (8, 0))
+    decided = Decided([emitted, then])
+    made = Outcome(Made(0, 0, 0, 5, b"{}"), "emitted", kept=[Kept(0, b"k", b"v")])
+
+    found = decided.outcome(1, StreamRef("so", "c0"), (7, 1, (0,)), made)
+
+    assert (found.made, found.kind, found.kept) == (None, "timeout", ())
 
 
 def test_a_log_that_lost_its_end_goes_on_with_its_own_values() -> None:
