@@ -13,6 +13,7 @@ import gc
 import resource
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 LOOK_SECONDS = 1.0
@@ -65,8 +66,7 @@ class Garbage:
         """Look through everything, where it is time to."""
         since = self._clock() - self._looked_at
         is_due = since >= max(PAUSE_SECONDS, self._took / PART)
-        has_grown = self._memory() > self._used * GROWN + GROWN_BYTES
-        if not is_due and not (has_grown and since >= self._took / PART_WHEN_GROWN):
+        if not is_due and not (since >= self._took / PART_WHEN_GROWN and self._has_grown()):
             return
         began = self._clock()
         self._collect()
@@ -74,9 +74,14 @@ class Garbage:
         self._took = self._looked_at - began
         self._used = self._memory()
 
+    def _has_grown(self) -> bool:
+        return self._memory() > self._used * GROWN + GROWN_BYTES
+
     def _later(self) -> None:
         asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
-        self.look()
         self._later()
+        # Where clients have all files it is not known how much memory is used.
+        with suppress(OSError):
+            self.look()

@@ -34,12 +34,20 @@ class Beginnings:
     async def of(self, partition: int) -> int:
         """Return the first offset that a partition of the topic has. Raises Unavailable."""
         found = self._asked.get(partition)
-        if found is None or found.at + KEEP_SECONDS <= self._clock() or _has_failed(found.answer):
+        if found is None or self._is_over(found):
             asking = asyncio.create_task(asyncio.to_thread(self._pages.begins_at, partition))
             asking.add_done_callback(_has_failed)  # counts as seen, though nobody waits any more
             found = self._asked[partition] = _Asked(self._clock(), asking)
         # Others wait for the same answer: one that goes takes it from nobody.
         return await asyncio.shield(found.answer)
+
+    def _is_over(self, asked: _Asked) -> bool:
+        """Return whether to ask again: never beside a question that has no answer yet.
+
+        While the broker is slow each moment's would take a thread more.
+        """
+        is_old = asked.at + KEEP_SECONDS <= self._clock()
+        return asked.answer.done() and (is_old or _has_failed(asked.answer))
 
 
 def _has_failed(answer: asyncio.Task[int]) -> bool:

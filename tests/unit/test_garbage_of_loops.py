@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 
@@ -92,6 +93,27 @@ async def run():
 garbage.LOOK_SECONDS, garbage.GROWN_BYTES = 0.01, 0
 asyncio.run(run())
 """
+
+
+def test_it_goes_on_looking_where_a_look_has_failed(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crowd of connections takes all files, and its own size cannot be read: until it goes."""
+    monkeypatch.setattr("servioticy.garbage.LOOK_SECONDS", 0.001)
+    tried = 0
+
+    def memory() -> int:
+        nonlocal tried
+        tried += 1
+        raise OSError("too many open files")
+
+    async def run() -> None:
+        ground.garbage._memory = memory
+        ground.garbage._later()
+        await asyncio.sleep(0.1)
+
+    asyncio.run(run())
+    assert tried > 1
 
 
 def test_a_program_looks_where_it_does_nothing_and_all_goes() -> None:

@@ -73,6 +73,24 @@ def test_who_goes_takes_the_answer_from_nobody() -> None:
     asyncio.run(run())
 
 
+def test_a_broker_that_is_slow_is_asked_one_question_at_a_time() -> None:
+    """Each moment's took a thread, while all waited for the same lock."""
+
+    async def run() -> None:
+        world = World()
+        waiting = []
+        for _ in range(5):
+            waiting.append(asyncio.create_task(world.beginnings.of(0)))
+            await asyncio.sleep(0.01)
+            world.now += KEEP_SECONDS
+        assert world.topic.asked == [0]
+
+        world.topic.let.set()
+        assert await asyncio.gather(*waiting) == [7] * 5
+
+    asyncio.run(run())
+
+
 def test_what_was_not_answered_is_asked_again_at_once() -> None:
     async def run() -> None:
         world = World()
