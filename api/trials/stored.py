@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
 
+from api.stepping.step import Step
 from api.trials.trial import INPUT_BYTES, STREAMS, Found, Trial, Update
 from api.trials.version import Version
 from servioticy.domain.access import Right
@@ -18,6 +19,13 @@ AT_ONCE = 16
 """Documents fetched together, of a megabyte each at worst."""
 MOST_READ = 1_000
 """Updates of what wakes others only: read beside those that are played."""
+LOOKED_AT_BYTES = 4 * INPUT_BYTES
+"""Of all that is read to find the last updates of many streams, as few of them are played."""
+
+R = TypeVar("R")
+Reading: TypeAlias = Generator[Step, None, R]
+"""After each question to the store others may have their turn."""
+ONE = Step(b"")
 
 
 class Stored:
@@ -28,7 +36,7 @@ class Stored:
         self._last_updates = last_updates
         self._trials = trials
 
-    def found(self, trial: Trial, versions: Iterable[Version]) -> Found:
+    def found(self, trial: Trial, versions: Iterable[Version]) -> Reading[Found]:
         """Return what is to be played. Raises Refused where it would be too much."""
         versions = list(versions)
         triggers, reads, concerned = (
@@ -47,16 +55,16 @@ class Stored:
         keys = self._readable(trial, sorted(reads | concerned))
         newest = self._newest(keys)
         last = _Last(self._history, trial.last)
-        played = last.of({ref: keys[ref] for ref in triggers & newest.keys()}, newest)
+        played = yield from last.of({ref: keys[ref] for ref in triggers & newest.keys()}, newest)
         if not played:
             return Found([], {}, sorted(reads - keys.keys()), complete=True)
         since = played[0].timestamp
         read = {ref: keys[ref] for ref in reads - triggers if newest.get(ref, -1) >= since}
-        beside, all_beside = self._since(read, since)
+        beside, all_beside = yield from self._since(read, since)
         updates = sorted([*played, *beside], key=lambda each: (each.timestamp, each.played))
         return Found(
             updates,
-            self._before(keys, since),
+            (yield from self._before(keys, since)),
             sorted(reads - keys.keys()),
             complete=last.complete and all_beside,
         )
@@ -84,7 +92,7 @@ class Stored:
 
     def _since(
         self, keys: Mapping[StreamRef, StreamKey], since: Timestamp
-    ) -> tuple[list[Update], bool]:
+    ) -> Reading[tuple[list[Update], bool]]:
         """Return the updates of these from then on, and whether those are all."""
         found: list[Update] = []
         size = 0
@@ -95,11 +103,12 @@ class Stored:
             page = self._history.page(key, (since, MAX_TIMESTAMP), rows, room)
             found += [Update(ref, each.timestamp, each.document, played=False) for each in page]
             size += sum(len(each.document) for each in page)
+            yield ONE
         return found, True
 
     def _before(
         self, keys: Mapping[StreamRef, StreamKey], since: Timestamp
-    ) -> dict[StreamRef, LastUpdate]:
+    ) -> Reading[dict[StreamRef, LastUpdate]]:
         """Return what was the last update of each before then. Raises Refused."""
         found: dict[StreamRef, LastUpdate] = {}
         size = 0
@@ -116,6 +125,7 @@ class Stored:
                     f"What this reads is larger than the {INPUT_BYTES >> 20} MiB that a trial "
                     "looks at"
                 )
+            yield ONE
         return found
 
 
@@ -137,26 +147,32 @@ class _Last:
         self._history = history
         self._most = most
         self.complete = True
-        """whether no update was left out for its size"""
+        """whether no update was left out for its size, or that of others"""
 
     def of(
         self, keys: Mapping[StreamRef, StreamKey], newest: Mapping[StreamRef, Timestamp]
-    ) -> list[Update]:
+    ) -> Reading[list[Update]]:
         """Return them, oldest first.
 
         Streams are asked in the order of their newest updates: as soon as that of the next one
         is older than all that are found, no other has any of them.
         """
         found: list[Update] = []
+        left = LOOKED_AT_BYTES
         for ref in sorted(keys, key=lambda each: (-newest[each], each)):
             since = found[-1].timestamp if len(found) == self._most else 0
             if newest[ref] < since:
+                break
+            if left <= 0:
+                self.complete = False
                 break
             span = since, MAX_TIMESTAMP
             page = self._history.page(keys[ref], span, self._most, INPUT_BYTES, newest_first=True)
             found += [Update(ref, each.timestamp, each.document, played=True) for each in page]
             found.sort(key=lambda each: (-each.timestamp, each.stream))
             found = self._that_fit(found[: self._most])
+            left -= sum(len(each.document) for each in page)
+            yield ONE
         return found[::-1]
 
     def _that_fit(self, newest_first: list[Update]) -> list[Update]:

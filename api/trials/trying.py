@@ -35,7 +35,7 @@ class TrialsHere:
         Raises Refused where it would be too much, Unavailable.
         """
         versions = [Version(each, trial.service_object) for each in (trial.before, trial.after)]
-        found = self._stored.found(trial, versions)
+        found = yield from self._stored.found(trial, versions)
         yield Step(b"")
         comparison = Comparison()
         both = [Playing(each, trial, found.lasts, self._evaluator) for each in versions]

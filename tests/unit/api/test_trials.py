@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from plain_trees import Ends
 from python_evaluator import Compute, PythonEvaluator, Trigger
 
+from api.stepping.step import Step
 from api.trials import playing, trying
-from api.trials.stored import Stored, _Last
-from api.trials.trial import Found, Trial, Update
+from api.trials.stored import LOOKED_AT_BYTES, R, Reading, Stored, _Last
+from api.trials.trial import INPUT_BYTES, Found, Trial, Update
 from api.trials.trying import TrialsHere
 from sandbox import InfraError
 from sandbox.trees import Call, Grown
@@ -37,7 +38,8 @@ class Kept:
     def __init__(self, found: Found) -> None:
         self.found_ = found
 
-    def found(self, _trial: Trial, _versions: object) -> Found:
+    def found(self, _trial: Trial, _versions: object) -> Reading[Found]:
+        yield Step(b"")
         return self.found_
 
 
@@ -316,9 +318,53 @@ def test_the_newest_of_all_streams_are_played(stored: dict[int, set[int]], most:
     pages = Pages({number: sorted(each) for number, each in stored.items()})
     refs = {StreamRef("so", f"{number:02}"): StreamKey(1, number) for number in stored}
     newest = {ref: max(stored[key.stream_id]) for ref, key in refs.items()}
-    found = _Last(cast(Any, pages), most).of(refs, newest)
+    _steps, found = read(_Last(cast(Any, pages), most).of(refs, newest))
 
     every = sorted((-at, f"{number:02}") for number, each in stored.items() for at in each)
     wanted = [(-at, name) for at, name in every[:most]][::-1]
     assert [(each.timestamp, each.stream.stream) for each in found] == wanted
     assert pages.asked <= most + sum(newest[ref] == found[0].timestamp for ref in refs if found)
+
+
+class Large:
+    """Each stream has many updates that are a little newer than those of the one before."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def page(
+        self, stream: StreamKey, span: Any, most: int, most_bytes: int, **_: Any
+    ) -> list[VersionedUpdate]:
+        size = most_bytes // most
+        self.given += size * most
+        first = 1000 * stream.stream_id
+        newest = [MANY * 1000, *range(first + most, first + 1, -1)]
+        return [VersionedUpdate(at, b"x" * size, 1) for at in newest if at >= span[0]]
+
+
+MANY = 50
+
+
+def test_no_more_is_read_than_a_few_times_what_is_played() -> None:
+    """Of two thousand streams each might have as much as all that is played."""
+    large = Large()
+    refs = {StreamRef("so", f"{number:02}"): StreamKey(1, number) for number in range(MANY)}
+    last = _Last(cast(Any, large), 100)
+
+    steps, found = read(last.of(refs, dict.fromkeys(refs, MANY * 1000)))
+
+    assert large.given <= LOOKED_AT_BYTES + INPUT_BYTES
+    assert not last.complete
+    assert found
+    assert steps == large.given // (INPUT_BYTES // 100 * 100), "others have their turn between"
+
+
+def read(reading: Reading[R]) -> tuple[int, R]:
+    """The number of steps, and what comes of them."""
+    steps = 0
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            return steps, end.value
+        steps += 1

@@ -12,8 +12,9 @@ from python_evaluator import PythonEvaluator
 
 from api.stepping import answering
 from api.stepping.answering import Answering
+from api.stepping.step import Step
 from api.trials.apart import MOST_OF_ONE, TrialsApart
-from api.trials.stored import Stored
+from api.trials.stored import Reading, Stored
 from api.trials.trial import Found, Trial, Update
 from api.trials.trying import TrialsHere
 from servioticy.apart.asking import OtherProcess
@@ -27,7 +28,8 @@ LONG, SHORT = 60, 3
 class ByTenant:
     """Many updates for the first tenant, few for the others."""
 
-    def found(self, trial: Trial, _versions: object) -> Found:
+    def found(self, trial: Trial, _versions: object) -> Reading[Found]:
+        yield Step(b"")
         count = LONG if trial.caller == 1 else SHORT
         d = StreamRef("so", "d")
         updates = [Update(d, at, document(at), played=True) for at in range(1, count + 1)]
