@@ -156,10 +156,12 @@ class Intake:
         """The same of what came over borders."""
         return self._crossed.pop_marked(before)
 
-    def forward(self, partition: int, record: LogRecord) -> None:
-        """Append the record to another partition; it is there when this returns."""
-        self._output.send_to_log(partition, record)
-        self._output.flush()
+    def forward(self, partition: int, *records: LogRecord) -> None:
+        """Append these to a partition; they are there when this returns: one wait for all."""
+        for each in records:
+            self._output.send_to_log(partition, each)
+        if records:
+            self._output.flush()
 
     def _forward_crossed(self, partition: int, record: BorderRecord) -> None:
         """Append it to another partition; whom it cannot reach costs those here nothing."""

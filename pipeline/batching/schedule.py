@@ -273,8 +273,8 @@ class Schedule:
 
     def wake(self) -> None:
         """Have the times come that composites have set themselves."""
-        for record in self._partition.times.come(self._now() * 1000):
-            self._intake.forward(self._partition.number, record)
+        records = self._partition.times.come(self._now() * 1000)
+        self._intake.forward(self._partition.number, *records)
 
     def settle(self) -> None:
         """Wait until nothing is computed late. Raises what it ended with."""

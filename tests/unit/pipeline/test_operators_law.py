@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from log_oracle import value_of
 from memory import MemoryPlatform
+from memory.output import MemoryOutput
 from new_service_objects import new_service_object
 from put_off_runs import Runs, Whims, append
 from python_evaluator import PythonEvaluator
@@ -199,6 +200,36 @@ def _begin(platform: Platform) -> None:
     """Take the records by which the documents are in force."""
     evaluators = {"javascript": PythonEvaluator(plus_one), "counting": Operators(Counting())}
     Runs(platform, evaluators, Whims([]), {}).take(0, len(platform.state.log[0]))
+
+
+def test_that_times_have_come_is_told_with_one_wait_for_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A hundred of each tenant's, each of another stream, were as many waits of the partition."""
+    platform = platform_with(SHAPES["one"])
+    _begin(platform)
+    for service_object in ("so", "other"):
+        stored_as = platform.state.streams[service_object, "c0"]
+        platform.state.kept_entries[stored_as, b"k"] = Stored(b"1", 5)
+    calls: list[str] = []
+    for name in ("send_to_log", "flush"):
+        _noting(monkeypatch, name, calls)
+
+    evaluators = {"javascript": PythonEvaluator(plus_one), "counting": Operators(Counting())}
+    Runs(platform, evaluators, Whims([]), {}, now=lambda: 1.0).task.rest()
+
+    assert "".join(each[0] for each in calls).count("ssf") == 1
+    assert calls.count("send_to_log") == 2
+
+
+def _noting(monkeypatch: pytest.MonkeyPatch, name: str, calls: list[str]) -> None:
+    does = getattr(MemoryOutput, name)
+
+    def noted(self: Any, *arguments: Any) -> Any:
+        calls.append(name)
+        return does(self, *arguments)
+
+    monkeypatch.setattr(MemoryOutput, name, noted)
 
 
 def test_times_of_one_tenant_do_not_hold_up_those_of_another() -> None:
