@@ -7,15 +7,17 @@ slices, and between two of them others are computed.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
 from pipeline.limits import CONTESTED_LOADING_SECONDS, LOADING_SECONDS
 from pipeline.state.loading import Loading, portions
+from pipeline.state.weights import weight_of_copy
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject, StreamRef
+from servioticy.domain.patterns import Pattern
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024
@@ -50,6 +52,11 @@ class Components:
         """Of those that are not alone in their component, all that are in it."""
         self._weights: dict[str, int] = {}
         self._weight = 0
+        self._patterns: dict[str, Pattern] = {}
+        """What those were made by that may be like others."""
+        self._copies: Counter[Pattern] = Counter()
+        self._pattern_weights: dict[Pattern, int] = {}
+        """It stays while there is a copy, whoever it was cut for: so long it counts."""
         self._used: dict[str, int] = {}
         self._batches = 0
         self._loading: dict[str, Loading] = {}
@@ -170,7 +177,16 @@ class Components:
             self._members.pop(each, None)
             self._used.pop(each, None)
             self._weight -= self._weights.pop(each, 0)
+            self._forget_pattern(self._patterns.pop(each, None))
         return gone
+
+    def _forget_pattern(self, pattern: Pattern | None) -> None:
+        """One copy less of it; with the last one it goes."""
+        if pattern is not None:
+            self._copies[pattern] -= 1
+            if not self._copies[pattern]:
+                del self._copies[pattern]
+                self._weight -= self._pattern_weights.pop(pattern)
 
     def reload(self, service_object: str) -> None:
         """It has changed, or gone: all who are known in its component are loaded anew.
@@ -269,14 +285,28 @@ class Components:
         if len(here) > 1:
             members = frozenset([each.id for each in here])
             self._members.update(dict.fromkeys(members, members))
-        self._weights.update(loading.weights)
-        self._weight += loading.weight
         if loading.pattern is not None:
             self.graph.copy(loading.pattern, here[0])
         elif loading.graph is not None and len(here) == 1:
             self.graph.merge_alone(loading.graph, here[0])
         elif loading.graph is not None:
             self.graph.merge(loading.graph)
+        self._weigh(loading)
+
+    def _weigh(self, loading: Loading) -> None:
+        """Count what is loaded, and what it shares with others once."""
+        weights, here = loading.weights, loading.loaded
+        pattern = self.graph.made_by(here[0].id) if len(here) == 1 else None
+        if pattern is not None:
+            own = min(weight_of_copy(here[0]), loading.weight)
+            weights = {here[0].id: own}
+            if pattern not in self._copies:
+                self._pattern_weights[pattern] = loading.weight - own
+                self._weight += loading.weight - own
+            self._copies[pattern] += 1
+            self._patterns[here[0].id] = pattern
+        self._weights.update(weights)
+        self._weight += sum(weights.values())
 
     def _charge(
         self, service_objects: Sequence[ServiceObject], weights: Mapping[str, int], seconds: float

@@ -78,6 +78,11 @@ class Graph:
         """Take in the component of a Service Object, made by its pattern."""
         self._copies[service_object.id] = pattern.copy(service_object)
 
+    def made_by(self, service_object: str) -> Pattern | None:
+        """What the component of a Service Object was made by, if others may be like it."""
+        copy = self._copies.get(service_object)
+        return None if copy is None else copy.pattern
+
     def merge_alone(self, other: Graph, service_object: ServiceObject) -> None:
         """Take in the component of one Service Object, which is cut; others may be like it."""
         if not is_alone(service_object) or not can_be_shared(other.regions()):

@@ -66,7 +66,7 @@ OF_API = {
     "search/blocks.py:Rows.essences": REQUEST + ": two blocks",
     "search/blocks.py:Rows.timestamps": REQUEST + ": two blocks",
     "stepping/answering.py:Answering._begun": "MOST_BEGUN; its end, or told that nobody wants it",
-    "stepping/answering.py:Answering._failed": "MOST_BEGUN; it is told, or told that nobody wants it",
+    "stepping/answering.py:Answering._failed": "MOST_BEGUN; as the one before",
     "stepping/apart.py:StepsApart._begun": "MOST_BEGUN; the work's end",
     "stepping/apart.py:StepsApart._ended": "MOST_BEGUN; the next step of any",
     "trials/comparing.py:Comparison._kinds": "verdicts",

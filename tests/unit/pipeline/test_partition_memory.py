@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from memory import MemoryPlatform
-from oracle import Object
+from oracle import Composite, Object
 from serial_order import define
 
 from pipeline.state import components
@@ -82,6 +82,30 @@ def partition() -> Partition:
     for kept in platform.state.service_objects.values():
         kept.active_version = 1
     return Partition(0, platform.partition_store(argument_names), 10**6)
+
+
+def test_what_devices_share_counts_while_there_is_one_of_them() -> None:
+    """Whoever it was first made for: else large documents would take memory that nobody counts."""
+    platform = MemoryPlatform()
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t"))
+    for each in "ab":
+        long = Composite("c", ("d",), None)
+        code = "(d) => 1 // " + "1" * 10_000
+        define(Object(each, ("d",), (long,)), {(each, "c"): code}, tenant, platform)
+    for kept in platform.state.service_objects.values():
+        kept.active_version = 1
+    parts = components.Components(0, platform.partition_store(argument_names))
+    parts.get("a", at_once=True)
+    alone = parts._weight
+    parts.get("b", at_once=True)
+    assert parts._weight < alone * 1.5, "they are alike"
+
+    parts.forget(["a"])
+    assert parts._weight == pytest.approx(alone)
+
+    parts.forget(["b"])
+    assert parts._weight == 0
+    assert not parts._copies
 
 
 def test_definitions_that_there_is_no_room_for_are_loaded_again(
