@@ -24,7 +24,7 @@ from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import InputRef, LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
 from servioticy.ports.batches import Batch
-from servioticy.ports.effects import Activate
+from servioticy.ports.effects import Activate, ActivateAll
 from servioticy.ports.partition_store import PartitionStore
 from servioticy.ports.put_off import TreeKey
 
@@ -252,7 +252,7 @@ class Partition:
         replaced = self.store.store(content)
         self.emitted_late.clear()
         self.times.note(content.kept)
-        if isinstance(content.effect, Activate):
+        if isinstance(content.effect, Activate | ActivateAll):
             self.times.look_anew()
         self.progress = end
         self.emitted_offset = max(self.emitted_offset, content.emitted_offset)

@@ -47,4 +47,7 @@ class KeptEntries(Protocol):
         """
 
     def next_due(self, partition: int, after: int) -> int | None:
-        """When the next entry is due behind this time, in ms since 1970; None: there is none."""
+        """When the next entry is due behind this time, in ms since 1970; None: there is none.
+
+        It may be of a stream that is gone: then nothing is, when that time has come.
+        """

@@ -37,7 +37,7 @@ def due(database: Database, partition: int, now: int, most: int) -> Sequence[Due
 def next_due(database: Database, partition: int, after: int) -> int | None:
     """When the next entry is due behind this time."""
     row = database.row(_SQL["next_due"], {"partition": partition, "after": after})
-    return None if row is None else int(row[0])
+    return None if row is None or row[0] is None else int(row[0])
 
 
 def kept_parts(batch: Batch) -> Iterator[Prepared]:
@@ -49,6 +49,7 @@ def kept_parts(batch: Batch) -> Iterator[Prepared]:
             "keep",
             _SQL["keep"],
             {
+                "partition": batch.partition,
                 "tenants": numbers(tenants),
                 "streams": numbers(streams),
                 "keys": blobs(keys),

@@ -33,6 +33,7 @@ UNDERSTOOD = {
     "actuations.made_in",
     # A partition has the same number in the other log.
     *("purge.log_partition", "marks.log_partition", "outside_readers.log_partition"),
+    "kept_entries.log_partition",
     # What an operator accepted once, of a log that is gone.
     *("log_losses.log_partition", "log_losses.stored_offset"),
 }

@@ -96,12 +96,29 @@ def test_what_is_gone_is_due_no_more_and_is_removed(
     store(storage, *[StoredEntry(tenant, a, b"%d" % n, b"v" * 100, 10 + n) for n in range(7)])
     store(storage, effect=effect)
     assert storage.store.due(0, 100, 10) == []
-    assert storage.store.next_due(0, 0) is None
 
     for _ in range(50):
         if storage.store.purge(0, 2, 10**6) is None:
             break
     assert storage.rows("kept_entries") == 0
+    assert storage.store.next_due(0, 0) is None
+
+
+def test_nobody_waits_behind_all_that_is_due_of_another(storage: Storage, tenant: int) -> None:
+    """However much that is, and whether it comes or not."""
+    other = storage.tenant("umbrella")
+    for number in range(2, 10):  # some are in the other partition
+        in_force(storage, other, f"so{number}", number)
+    owners = {f"so{number}": storage.store.owner(f"so{number}") for number in range(2, 10)}
+    theirs = next(each for each, owner in owners.items() if owner == (other, 0))
+    a = storage.stored_as("so1")
+    store(storage, *[StoredEntry(tenant, a, b"%d" % n, b"v", 1) for n in range(10_001)])
+    store(storage, StoredEntry(other, storage.stored_as(theirs), b"late", b"v", 99))
+
+    found = storage.store.due(0, 100, 100)
+    assert len(found) == 101
+    assert (found[-1].service_object, found[-1].key) == (theirs, b"late")
+    assert storage.store.next_due(0, 1) == 99
 
 
 def test_what_moves_is_due_where_it_is(storage: Storage, tenant: int) -> None:
@@ -111,3 +128,4 @@ def test_what_moves_is_due_where_it_is(storage: Storage, tenant: int) -> None:
 
     assert storage.store.due(0, 100, 10) == []
     assert [each.key for each in storage.store.due(1, 100, 10)] == [b"k"]
+    assert [storage.store.next_due(partition, 0) for partition in (0, 1)] == [None, 10]

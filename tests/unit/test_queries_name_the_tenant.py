@@ -85,8 +85,6 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "dynamic_groups.spread": ({"membership_marks", "dynamic_groups"}, FLEETS),
     "dynamic_groups.next_look": ({"group_looks"}, FLEETS),
     "kept_entries.kept": ({"kept_entries"}, PIPELINE),
-    "kept_entries.due": ({"kept_entries"}, PIPELINE),
-    "kept_entries.next_due": ({"kept_entries", "streams", "service_objects"}, PIPELINE),
     "partition.component": ({"service_objects", "definitions"}, PIPELINE),
     "partition.components": ({"service_objects", "definitions"}, PIPELINE),
     "partition.service_objects": ({"service_objects", "definitions"}, PIPELINE),

@@ -25,11 +25,22 @@ DELETE FROM grants
  WHERE id = %(grant)s;
 
 -- release --
--- From here on another partition computes these Service Objects.
-UPDATE service_objects
-   SET owner_partition = %(to_partition)s
- WHERE id = ANY(%(service_objects)s::text[])
-   AND owner_partition = %(partition)s;
+-- From here on another partition computes these Service Objects, and wakes them.
+WITH moved AS (
+    UPDATE service_objects
+       SET owner_partition = %(to_partition)s
+     WHERE id = ANY(%(service_objects)s::text[])
+       AND owner_partition = %(partition)s
+    RETURNING tenant_id, id
+)
+UPDATE kept_entries
+   SET log_partition = %(to_partition)s
+  FROM moved
+  JOIN streams ON streams.service_object = moved.id
+              AND streams.tenant_id = moved.tenant_id
+ WHERE kept_entries.stream_id = streams.stored_as
+   AND kept_entries.tenant_id = streams.tenant_id
+   AND due IS NOT NULL;
 
 -- delete --
 -- A Service Object is gone, and nothing of its streams can be read any more; what is stored is

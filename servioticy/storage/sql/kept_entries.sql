@@ -5,12 +5,12 @@ SELECT kept_entries.stream_id, kept_entries.key, value, due
                    AND kept_entries.key = wanted.key;
 
 -- keep --
-INSERT INTO kept_entries (tenant_id, stream_id, key, value, due)
-SELECT *
+INSERT INTO kept_entries (log_partition, tenant_id, stream_id, key, value, due)
+SELECT %(partition)s, wanted.*
   FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(keys)s::bytea[],
-              %(values)s::bytea[], %(dues)s::bigint[])
+              %(values)s::bytea[], %(dues)s::bigint[]) AS wanted
     ON CONFLICT (stream_id, key) DO UPDATE
-   SET value = excluded.value, due = excluded.due;
+   SET value = excluded.value, due = excluded.due, log_partition = excluded.log_partition;
 
 -- drop --
 DELETE FROM kept_entries
@@ -21,35 +21,71 @@ DELETE FROM kept_entries
    AND kept_entries.tenant_id = gone.tenant_id;
 
 -- due --
--- Those that have been due for longest, ten thousand at most are looked at; of each tenant a few.
--- What was erased or deleted is under numbers that no stream has any more, or of none in force.
-SELECT service_object, name, key, due
-  FROM (SELECT streams.service_object, streams.name, late.key, late.due,
-               row_number() OVER (PARTITION BY late.tenant_id
-                                      ORDER BY late.due, late.stream_id, late.key) AS number
-          FROM (SELECT tenant_id, stream_id, key, due
-                  FROM kept_entries
-                 WHERE due <= %(now)s
-                 ORDER BY due
-                 LIMIT 10000) AS late
-          JOIN streams ON streams.stored_as = late.stream_id
-                      AND streams.tenant_id = late.tenant_id
-          JOIN service_objects ON service_objects.id = streams.service_object
-                              AND service_objects.tenant_id = late.tenant_id
-         WHERE owner_partition = %(partition)s
-           AND active_version IS NOT NULL) AS numbered
- WHERE number <= %(most)s
+-- Of each tenant that has any in the partition the first ones: tenants are found one after the other
+-- in the index, so nobody's are looked through for another's. What was erased or deleted is under
+-- numbers that no stream has any more, or of none in force.
+WITH RECURSIVE waiting (tenant_id) AS (
+    (SELECT tenant_id
+       FROM kept_entries
+      WHERE log_partition = %(partition)s
+        AND due IS NOT NULL
+      ORDER BY tenant_id
+      LIMIT 1)
+     UNION ALL
+    SELECT (SELECT kept_entries.tenant_id
+              FROM kept_entries
+             WHERE log_partition = %(partition)s
+               AND due IS NOT NULL
+               AND kept_entries.tenant_id > waiting.tenant_id
+             ORDER BY kept_entries.tenant_id
+             LIMIT 1)
+      FROM waiting
+     WHERE waiting.tenant_id IS NOT NULL
+)
+SELECT theirs.service_object, theirs.name, theirs.key, theirs.due
+  FROM waiting
+ CROSS JOIN LATERAL (
+       SELECT streams.service_object, streams.name, kept_entries.key, due
+         FROM kept_entries
+         JOIN streams ON streams.stored_as = kept_entries.stream_id
+                     AND streams.tenant_id = kept_entries.tenant_id
+         JOIN service_objects ON service_objects.id = streams.service_object
+                             AND service_objects.tenant_id = kept_entries.tenant_id
+        WHERE kept_entries.log_partition = %(partition)s
+          AND kept_entries.tenant_id = waiting.tenant_id
+          AND due <= %(now)s
+          AND active_version IS NOT NULL
+        ORDER BY due, kept_entries.stream_id, key
+        LIMIT %(most)s) AS theirs
  ORDER BY due, service_object, name, key;
 
 -- next_due --
-SELECT due
-  FROM kept_entries
-  JOIN streams ON streams.stored_as = kept_entries.stream_id
-              AND streams.tenant_id = kept_entries.tenant_id
-  JOIN service_objects ON service_objects.id = streams.service_object
-                      AND service_objects.tenant_id = kept_entries.tenant_id
- WHERE due > %(after)s
-   AND owner_partition = %(partition)s
-   AND active_version IS NOT NULL
- ORDER BY due
- LIMIT 1;
+-- The same tenants, and of each the first behind a time.
+WITH RECURSIVE waiting (tenant_id) AS (
+    (SELECT tenant_id
+       FROM kept_entries
+      WHERE log_partition = %(partition)s
+        AND due IS NOT NULL
+      ORDER BY tenant_id
+      LIMIT 1)
+     UNION ALL
+    SELECT (SELECT kept_entries.tenant_id
+              FROM kept_entries
+             WHERE log_partition = %(partition)s
+               AND due IS NOT NULL
+               AND kept_entries.tenant_id > waiting.tenant_id
+             ORDER BY kept_entries.tenant_id
+             LIMIT 1)
+      FROM waiting
+     WHERE waiting.tenant_id IS NOT NULL
+)
+SELECT min(first.due)
+  FROM waiting
+ CROSS JOIN LATERAL (
+       SELECT due
+         FROM kept_entries
+        WHERE log_partition = %(partition)s
+          AND kept_entries.tenant_id = waiting.tenant_id
+          AND due > %(after)s
+        ORDER BY due
+        LIMIT 1) AS first;

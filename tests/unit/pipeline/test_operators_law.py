@@ -210,7 +210,7 @@ def test_that_times_have_come_is_told_with_one_wait_for_the_log(
     _begin(platform)
     for service_object in ("so", "other"):
         stored_as = platform.state.streams[service_object, "c0"]
-        platform.state.kept_entries[stored_as, b"k"] = Stored(b"1", 5)
+        platform.state.kept_entries[stored_as, b"k"] = KeptValue(b"1", 5)
     calls: list[str] = []
     for name in ("send_to_log", "flush"):
         _noting(monkeypatch, name, calls)

@@ -5,6 +5,7 @@
 CREATE TABLE kept_entries (
     stream_id bigint NOT NULL,
     tenant_id bigint NOT NULL,
+    log_partition integer NOT NULL,
     key bytea NOT NULL,
     value bytea NOT NULL,
     due bigint,
@@ -13,7 +14,10 @@ CREATE TABLE kept_entries (
 COMMENT ON TABLE kept_entries IS
     'what operators keep of composite streams, and when they are to be woken';
 
-CREATE INDEX kept_entries_due ON kept_entries (due) WHERE due IS NOT NULL;
+COMMENT ON COLUMN kept_entries.log_partition IS 'where the stream is computed, as far as it is due';
+
+CREATE INDEX kept_entries_due ON kept_entries (log_partition, tenant_id, due)
+ WHERE due IS NOT NULL;
 
 SELECT force_row_level_security('kept_entries');
 
