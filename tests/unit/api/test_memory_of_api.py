@@ -72,7 +72,7 @@ OF_API = {
     "trials/comparing.py:Comparison._kinds": "verdicts",
     "trials/comparing.py:Comparison._seconds": "two",
     "trials/comparing.py:Comparison._told": "MOST_UPDATES, and VERSION_BYTES of each; its end",
-    "trials/version.py:Playing._numbers": "STREAMS; the trial's end",
+    "trials/playing.py:Playing._numbers": "STREAMS; the trial's end",
     "workers.py:Workers._processes": "api_workers; its end",
 }
 OF_INGEST = {
