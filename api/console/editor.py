@@ -24,6 +24,8 @@ VERSIONS_SHOWN = 50
 NAMES_SHOWN = 500
 MOST_LINES = 1_000
 """Of a version that is compared: to find the differences of more takes too long here."""
+MAX_TEXT_BYTES = 245_760
+"""What is longer is shown nowhere: a form with it could not be sent (pages.py)."""
 NOT_EDITED = ("id", "userId", "createdAt", "updatedAt", "data", "template")
 TO_BE_TOLD = frozenset(
     {
@@ -45,6 +47,8 @@ class Sent(NamedTuple):
     text: str
     etag: str
     """Of the state that was edited."""
+    is_too_large: bool = False
+    """Whether there is none, as a form with it could not be sent."""
 
 
 def add(app: Flask) -> None:
@@ -58,7 +62,7 @@ def add(app: Flask) -> None:
         found = api.ask("GET", device)
         wanted = request.args.get("version", "")
         document = api.get(device, "versions", wanted) if wanted else found.value
-        return _page(api, device, Sent(_text(document), found.headers.get("etag", "")))
+        return _page(api, device, _shown(document, found.headers.get("etag", "")))
 
 
 def _add_editing(app: Flask) -> None:
@@ -113,7 +117,7 @@ def _add_versions(app: Flask) -> None:
         query = {"detach": "true"} if request.form.get("detach") else {}
         answer = api.ask("POST", device, "versions", str(version), "activate", query=query)
         found = api.ask("GET", device)
-        now = Sent(_text(found.value), found.headers.get("etag", ""))
+        now = _shown(found.value, found.headers.get("etag", ""))
         return _page(api, device, now, saved=answer.value)
 
 
@@ -129,6 +133,14 @@ def _last() -> int:
 
 def _text(document: Mapping[str, Any]) -> str:
     return write({name: each for name, each in document.items() if name not in NOT_EDITED})
+
+
+def _shown(document: Mapping[str, Any], etag: str) -> Sent:
+    """Return what is to be edited; nothing, where that is too much for a form."""
+    text = _text(document)
+    if len(text.encode()) > MAX_TEXT_BYTES:
+        return Sent("", etag, is_too_large=True)
+    return Sent(text, etag)
 
 
 def _with_text(api: Api, device: str, sent: Sent, use: Any) -> Any:

@@ -13,11 +13,10 @@ had come later.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence, Set
-from itertools import pairwise
 
+from pipeline.batching import defining
 from pipeline.batching.batches import Batches
 from pipeline.batching.beside import Beside
 from pipeline.batching.cutting import Cutting
@@ -42,7 +41,6 @@ from servioticy.domain.records import (
     AcquireRecord,
     BeginRecord,
     ControlRecord,
-    DefinitionRecord,
     EndRecord,
     LogRecord,
     OwnRecord,
@@ -52,14 +50,8 @@ from servioticy.domain.records import (
 from servioticy.ports.output import Output
 from servioticy.ports.put_off import PutOff, TreeKey
 
-log = logging.getLogger("servioticy.pipeline")
-
 QUIET_SECONDS = 1.0
 """The longest wait for rows, where nothing else is known that will be to do."""
-
-DEFINING = 3
-"""So often it is seen that definitions which follow each other cannot take effect together, before
-the others that have come with them are taken one by one."""
 
 WAITING_SECONDS = 0.02
 """Between two looks at what has been put off, where nothing of it may be taken yet."""
@@ -92,7 +84,6 @@ class Schedule:
         self._clock = engine.clock
         self._now = engine.now
         self._backlog = engine.backlog
-        self._passes = engine.passes
         self._is_backlog = False
         self._means = means
         self.max_updates = max_updates
@@ -100,6 +91,9 @@ class Schedule:
         self._flow = Flow(slots, engine.passes, engine.clock)
         self._intake = Intake(partition, output, dead_letters, engine.passes)
         self._control = Control(partition, output, engine.sleep)
+        self._defining = defining.Defining(
+            partition, self._control, fairness.shares, engine.passes, engine.clock
+        )
         cutting = Cutting(fairness.shares, engine.clock)
         pieces = Pieces(partition, engine, fairness, dead_letters, cutting, self._flow)
         self._pieces = pieces
@@ -138,33 +132,16 @@ class Schedule:
         records = [self._intake.read(row) for row in rows]
         if not rows:
             self._take((), ())
-        tries = DEFINING
+        tries = defining.TRIES
         while rows:
-            fleet, end = _stretches(records)
+            fleet, end = defining.stretches(records)
             done = 0
             if len(fleet) > 1 and tries:
-                done, end = self._define(rows[0].offset, fleet), 1
+                done, end = self._defining.take(rows[0].offset, fleet, self._put_off_now()), 1
                 tries -= not done
             if not done:
                 done = self._take_ready(rows[:end], records[:end])
             rows, records = rows[done:], records[done:]
-
-    def _define(self, offset: int, records: Sequence[DefinitionRecord]) -> int:
-        """Let the first of these take effect together; how many have."""
-        if self._partition.decided.trees:
-            return 0
-        began = self._clock()
-        try:
-            done = self._control.apply_together(offset, records, self._put_off_now())
-        except self._passes:
-            raise
-        except Exception:
-            log.exception("definitions_failed")  # one by one it is found which of them it is
-            return 0
-        self._shares.saw(done.tenants)
-        each = (self._clock() - began) / max(1, sum(done.looked_at.values()))
-        self._shares.charge({tenant: each * size for tenant, size in done.looked_at.items()})
-        return len(done.tenants)
 
     def _take_ready(self, rows: Sequence[Row], records: Sequence[LogRecord | None]) -> int:
         """Work on the first of these rows, as far as they need not wait; how many these are."""
@@ -389,21 +366,6 @@ class Schedule:
         self._intake.pop_forwarded(end.offset)  # noted with it
         if tenant is not None:
             self._shares.charge({tenant: time.monotonic() - began})
-
-
-def _stretches(
-    records: Sequence[LogRecord | None],
-) -> tuple[Sequence[DefinitionRecord], int]:
-    """The definitions that these begin with, and where next several of them follow each other."""
-    fleet: list[DefinitionRecord] = []
-    for each in records:
-        if not isinstance(each, DefinitionRecord):
-            break
-        fleet.append(each)
-    pairs = pairwise(records[len(fleet) :])
-    several = (all(isinstance(each, DefinitionRecord) for each in pair) for pair in pairs)
-    end = next((number for number, each in enumerate(several) if each), len(records))
-    return fleet, min(max(1, len(fleet) + end), len(records))
 
 
 def _concerned(record: ControlRecord) -> Sequence[str]:

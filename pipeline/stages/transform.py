@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pipeline.errors import TreeTooLarge
 from pipeline.growth import Asked, NewUpdate, RegionOutput, StateLacking, Verdict
@@ -46,20 +46,14 @@ def transform(
             by_step.append(each)
         else:
             together.setdefault((tenant, evaluator), []).append(each)
-    # JavaScript last: where others lack entries all of this is done again.
-    for tenant, evaluator in sorted(together, key=lambda each: each[1] == JAVASCRIPT):
-        theirs = together[tenant, evaluator]
-        try:
-            found = ask.all(tenant, evaluator, [each.call for each in theirs])
-        except Lacking as lacking:
-            numbered = zip(lacking.calls, lacking.keys, strict=True)
-            raise StateLacking(
-                [(theirs[number].region.stream(node), key) for number, (node, key) in numbered]
-            ) from None
-        answers += zip(theirs, found, strict=True)
+    # Whole regions of JavaScript last: where others lack entries all of this is done again.
+    for tenant, evaluator in [key for key in together if key[1] != JAVASCRIPT]:
+        answers += ask.together(tenant, evaluator, together.pop((tenant, evaluator)))
     for each in by_step:
         watched = Watched(each, _Step(ask, each), updates, rules, spending, decided)
         answers.append((each, watched.grow()))
+    for (tenant, evaluator), theirs in together.items():
+        answers += ask.together(tenant, evaluator, theirs)
     new: list[RegionOutput] = []
     ended: list[Verdict] = []
     for each, grown in answers:
@@ -81,6 +75,19 @@ class _Asking:
         self._spending = spending
         self._within = within
         self._began = time.monotonic()
+
+    def together(
+        self, tenant: int, evaluator: str, asked: Sequence[Asked]
+    ) -> Iterable[tuple[Asked, trees.Grown]]:
+        """What comes of each of these. Raises StateLacking."""
+        try:
+            found = self.all(tenant, evaluator, [each.call for each in asked])
+        except Lacking as lacking:
+            numbered = zip(lacking.calls, lacking.keys, strict=True)
+            raise StateLacking(
+                [(asked[number].region.stream(node), key) for number, (node, key) in numbered]
+            ) from None
+        return zip(asked, found, strict=True)
 
     def all(self, tenant: int, evaluator: str, calls: Sequence[Call]) -> list[trees.Grown]:
         """What comes of the calls."""

@@ -9,7 +9,7 @@ from servioticy.domain.records import TickRecord
 from servioticy.ports.kept_entries import DueEntry, KeptEntries, StoredEntry
 
 EACH = 100
-"""Entries of a tenant that are under way through the log at once."""
+"""Entries of a tenant that are under way through the log at once; so many fit into a record."""
 
 AGAIN_MS = 1000
 """Between two looks, while some of what has come is not done."""
@@ -57,8 +57,4 @@ class Times:
         streams: dict[tuple[str, str], list[bytes]] = {}
         for service_object, stream, key, _due in new:
             streams.setdefault((service_object, stream), []).append(key)
-        return [
-            TickRecord(*stream, int(now), tuple(keys[first : first + EACH]))
-            for stream, keys in streams.items()
-            for first in range(0, len(keys), EACH)
-        ]
+        return [TickRecord(*stream, int(now), tuple(keys)) for stream, keys in streams.items()]

@@ -21,29 +21,11 @@ DELETE FROM kept_entries
    AND kept_entries.tenant_id = gone.tenant_id;
 
 -- due --
--- Of each tenant that has any in the partition the first ones: tenants are found one after the other
--- in the index, so nobody's are looked through for another's. What was erased or deleted is under
--- numbers that no stream has any more, or of none in force.
-WITH RECURSIVE waiting (tenant_id) AS (
-    (SELECT tenant_id
-       FROM kept_entries
-      WHERE log_partition = %(partition)s
-        AND due IS NOT NULL
-      ORDER BY tenant_id
-      LIMIT 1)
-     UNION ALL
-    SELECT (SELECT kept_entries.tenant_id
-              FROM kept_entries
-             WHERE log_partition = %(partition)s
-               AND due IS NOT NULL
-               AND kept_entries.tenant_id > waiting.tenant_id
-             ORDER BY kept_entries.tenant_id
-             LIMIT 1)
-      FROM waiting
-     WHERE waiting.tenant_id IS NOT NULL
-)
+-- Of each tenant that has any in the partition the first ones, so nobody's are looked through for
+-- another's. What was erased or deleted is under numbers that no stream has any more, or of none in
+-- force.
 SELECT theirs.service_object, theirs.name, theirs.key, theirs.due
-  FROM waiting
+  FROM tenants_with_times(%(partition)s) AS waiting(tenant_id)
  CROSS JOIN LATERAL (
        SELECT streams.service_object, streams.name, kept_entries.key, due
          FROM kept_entries
@@ -60,27 +42,8 @@ SELECT theirs.service_object, theirs.name, theirs.key, theirs.due
  ORDER BY due, service_object, name, key;
 
 -- next_due --
--- The same tenants, and of each the first behind a time.
-WITH RECURSIVE waiting (tenant_id) AS (
-    (SELECT tenant_id
-       FROM kept_entries
-      WHERE log_partition = %(partition)s
-        AND due IS NOT NULL
-      ORDER BY tenant_id
-      LIMIT 1)
-     UNION ALL
-    SELECT (SELECT kept_entries.tenant_id
-              FROM kept_entries
-             WHERE log_partition = %(partition)s
-               AND due IS NOT NULL
-               AND kept_entries.tenant_id > waiting.tenant_id
-             ORDER BY kept_entries.tenant_id
-             LIMIT 1)
-      FROM waiting
-     WHERE waiting.tenant_id IS NOT NULL
-)
 SELECT min(first.due)
-  FROM waiting
+  FROM tenants_with_times(%(partition)s) AS waiting(tenant_id)
  CROSS JOIN LATERAL (
        SELECT due
          FROM kept_entries

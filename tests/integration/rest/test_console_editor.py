@@ -13,6 +13,8 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.console.editing import line_and_column, read
+from api.console.editor import MAX_TEXT_BYTES
+from api.console.pages import MAX_FORM_BYTES
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import BAD_CODE
@@ -231,3 +233,22 @@ def test_text_of_others_is_text(client: FlaskClient, tenant: Caller) -> None:
     assert read(form["text"]).document["streams"]["<b>"] == streams["<b>"]
     form["text"] = form["text"].replace('"string"', '"<i>"', 1)
     assert "<i>" not in send(client, so, form).text.replace("&lt;i&gt;", "")
+
+
+@pytest.mark.parametrize(("more", "is_shown"), [(0, True), (1, False)], ids=["fits", "too-large"])
+def test_what_no_form_could_send_back_is_not_edited(
+    client: FlaskClient, tenant: Caller, more: int, is_shown: bool
+) -> None:
+    """Or whoever has changed it loses it all."""
+    document = {"streams": {"s": {"channels": {"v": {"type": "number"}}}}, "description": ""}
+    empty = edit(client, tenant.create(document))["text"]
+    left = MAX_TEXT_BYTES - len(empty.encode())
+    so = tenant.create(document | {"description": "x" * (left + more)})
+    page = client.get(f"/console/devices/{so}/document").text
+
+    assert ("<textarea" in page) == is_shown
+    assert ("too large to be edited here" in page) != is_shown
+
+
+def test_a_form_has_room_for_the_largest_text() -> None:
+    assert MAX_TEXT_BYTES + 16_384 <= MAX_FORM_BYTES

@@ -19,6 +19,34 @@ COMMENT ON COLUMN kept_entries.log_partition IS 'where the stream is computed, a
 CREATE INDEX kept_entries_due ON kept_entries (log_partition, tenant_id, due)
  WHERE due IS NOT NULL;
 
+-- One after the other in the index, however many entries each of them has.
+CREATE FUNCTION tenants_with_times(of_partition integer) RETURNS SETOF bigint
+LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE waiting (tenant_id) AS (
+        (SELECT tenant_id
+           FROM kept_entries
+          WHERE log_partition = of_partition
+            AND due IS NOT NULL
+          ORDER BY tenant_id
+          LIMIT 1)
+         UNION ALL
+        SELECT (SELECT kept_entries.tenant_id
+                  FROM kept_entries
+                 WHERE log_partition = of_partition
+                   AND due IS NOT NULL
+                   AND kept_entries.tenant_id > waiting.tenant_id
+                 ORDER BY kept_entries.tenant_id
+                 LIMIT 1)
+          FROM waiting
+         WHERE waiting.tenant_id IS NOT NULL
+    )
+    SELECT tenant_id
+      FROM waiting
+     WHERE tenant_id IS NOT NULL
+$$;
+COMMENT ON FUNCTION tenants_with_times IS
+    'the tenants of whom an operator has set itself a time in a partition';
+
 SELECT force_row_level_security('kept_entries');
 
 SELECT for_all_tenants('servioticy_pipeline', 'SELECT', '{kept_entries}');
