@@ -64,6 +64,7 @@ NOT_OF_CLIENTS = {
     "servioticy/domain/letters.py": "dead letters of the platform",
     "servioticy/domain/persons.py": "one name of a bounded length",
     "servioticy/domain/records.py": "records of the log",
+    "servioticy/domain/windows/aggregates.py": "aggregates as they are stored",
     "servioticy/domain/webhook_secrets.py": "a secret of a bounded length",
     "servioticy/identity/fetching.py": "what an issuer that the operator named publishes",
 }
