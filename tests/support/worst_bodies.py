@@ -24,8 +24,10 @@ from servioticy.domain.documents import BadDocument, json_texts, parse_service_o
 from servioticy.domain.documents.callbacks import check_subscription
 from servioticy.domain.documents.conditions import dynamic_groups
 from servioticy.domain.documents.criteria import parse_criteria
+from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.parameters import complete, parse_parameters
 from servioticy.domain.documents.templates import parse_template
+from servioticy.domain.documents.windows import parse_window
 from servioticy.domain.model import Channel, Stream, StreamRef
 from servioticy.domain.path_spelling import BadSpelling, spelled
 from servioticy.domain.references import BadReference
@@ -125,6 +127,11 @@ def _array(piece: bytes, size: int) -> bytes:
     return b"[" + b",".join([piece] * ((size - 2) // (len(piece) + 1))) + b"]"
 
 
+def _window(content: Any, code: str) -> None:
+    with contextlib.suppress(BadDocument):
+        parse_window(WHOLE, content, [code])
+
+
 def _update(rest: bytes) -> bytes:
     return b'{"lastUpdate":1,"channels":{"t":{"current-value":' + rest + b"}}}"
 
@@ -197,6 +204,29 @@ WORST: dict[str, Worst] = {
         lambda n: _update(_array(b"[" * 200 + b"]" * 200, n - 80)),
         READER.parse,
     ),
+    "window: a duration of digits": Worst(
+        "servioticy/domain/documents/durations.py",
+        BODY,
+        lambda n: {"type": "sliding", "size": "1" * n},
+        lambda content: _window(content, ""),
+    ),
+    **{
+        f"window: code with many {words!r}": Worst(
+            "servioticy/domain/documents/windows.py",
+            BODY,
+            lambda n, words=words: words * (n // len(words)),
+            lambda code: _window({"type": "global"}, code),
+        )
+        for words in (
+            ".",
+            ".by",
+            ". by (' ",
+            ".by('",
+            ".by('x.by(\"",
+            ".by('a')",
+            f".{' ' * 1000}",
+        )
+    },
     "JSON: a NUL behind many texts": Worst(
         "servioticy/domain/documents/json_texts.py",
         BODY,

@@ -186,8 +186,9 @@ OF_THE_API = {
     "not-csv",
     "bad-parameter",
     "bad-condition",
+    *("bad-window", "bad-duration"),
 }
-"""Codes of what only the API finds; its own tests meet them."""
+"""Codes of what only the API finds, and of windows; their own tests meet them."""
 
 
 @pytest.mark.parametrize(("document", "code", "pointer"), DOCUMENTS, ids=range(len(DOCUMENTS)))

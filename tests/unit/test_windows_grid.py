@@ -14,6 +14,7 @@ from servioticy.domain.time_units import PER_SECOND
 from servioticy.domain.windows.grid import Grid, grid_of
 from servioticy.domain.windows.model import Length, Window
 from servioticy.domain.windows.spans import Span
+from servioticy.domain.windows.timezones import names, timezone
 
 NOW = 1_700_000_000
 HOUR = 3_600_000
@@ -185,7 +186,7 @@ def test_a_day_is_all_that_has_one_date(zone: str, second: int, per_second: int)
     pane = grid_of(tumbling(1, "days", timezone=zone), per_second).pane_of(second * per_second)
 
     def date(timestamp: int) -> object:
-        return datetime.fromtimestamp(timestamp // per_second, ZoneInfo(zone)).date()
+        return datetime.fromtimestamp(timestamp // per_second, timezone(zone)).date()
 
     assert date(pane.begin) == date(second * per_second) == date(pane.end - 1)
     assert date(pane.begin - 1) < date(pane.begin)  # type: ignore[operator]
@@ -302,3 +303,13 @@ def test_pandas_cuts_alike_in_equal_pieces(window: Window, rule: str, more: dict
         found[begin] = found.get(begin, 0) + 1
 
     assert found == {int(each.timestamp()): int(n) for each, n in counted.items()}  # type: ignore[attr-defined]
+
+
+def test_timezones_are_those_of_the_installed_release() -> None:
+    """Whatever the machine has: else programs might cut otherwise."""
+    assert timezone("Europe/Berlin") is timezone("Europe/Berlin")
+    for name in names() - {"Factory"}:
+        assert timezone(name).utcoffset(datetime(2024, 1, 1)) is not None
+    for name in ("", "Europe", "../zones", "/etc/localtime", "posix/UTC"):
+        with pytest.raises(ValueError, match="there is no timezone"):
+            timezone(name)

@@ -39,6 +39,13 @@ CHANNEL_TYPE = _code(
 )
 MIXED_CHANNELS = _code("mixed-channels", "Some channels of a stream have code, others do not.")
 NO_CHOICE = _code("no-choice", "The option does not offer this value.")
+BAD_WINDOW = _code(
+    "bad-window",
+    "The window has a key that its type has not, or one that does not fit the others.",
+)
+BAD_DURATION = _code(
+    "bad-duration", "The duration is not written like `30s`, or is too short or too long."
+)
 BAD_CODE = _code("bad-code", "The code is not of the form it has to be, or not allowed.")
 BAD_REFERENCE = _code("bad-reference", "The reference is not a JSONPath that can be followed.")
 ALIAS_CYCLE = _code("alias-cycle", "Aliases stand for each other in a circle.")

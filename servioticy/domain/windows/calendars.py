@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
-from zoneinfo import ZoneInfo
 
 from servioticy.domain.windows.spans import Span
+from servioticy.domain.windows.timezones import timezone as zone_of
 from servioticy.domain.windows.units import SECONDS_OF_A_DAY, WEEK_BEGINS, exactly
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
@@ -75,7 +75,7 @@ class CalendarGrid:
     def __init__(self, steps: Steps, timezone: str | None, offset: int, per_second: int) -> None:
         """`offset`: milliseconds of the clock after midnight."""
         self._steps = steps
-        self._zone: tzinfo = UTC if timezone is None else ZoneInfo(timezone)
+        self._zone: tzinfo = UTC if timezone is None else zone_of(timezone)
         self._per_second = per_second
         self._clock, rest = divmod(offset, 1000)
         self._rest = exactly(rest, per_second, "an offset")
