@@ -35,7 +35,7 @@ OTHERS = (
 )
 CHANNELS = st.dictionaries(st.sampled_from("abc"), NUMBERS | OTHERS)
 Updates = list[tuple[dict[str, Any], int, int]]
-UPDATES = st.lists(st.tuples(CHANNELS, st.integers(0, 5)), max_size=20).map(
+UPDATES = st.lists(st.tuples(CHANNELS, st.integers(0, 5)), max_size=30).map(
     lambda found: [
         ({name: {"current-value": value} for name, value in channels.items()}, at, order)
         for order, (channels, at) in enumerate(found)
@@ -74,7 +74,7 @@ def merged(updates: Updates, rng: random.Random) -> Aggregate:
     return one
 
 
-@given(UPDATES, st.randoms(use_true_random=False), st.sampled_from([2, 4, 2048]))
+@given(UPDATES, st.randoms(use_true_random=False), st.sampled_from([8, 16, 2048]))
 def test_order_and_parts_make_no_difference(
     updates: Updates, rng: random.Random, buckets: int
 ) -> None:

@@ -6,11 +6,13 @@ import math
 import random
 from math import floor
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servioticy.domain.windows import sketches
 from servioticy.domain.windows.aggregates import MOST, Aggregate
 from servioticy.domain.windows.sketches import ERROR, GAMMA, MAX_BUCKETS, Sketch
 
@@ -100,6 +102,29 @@ def test_joined_sketches_are_merged_to_the_same_in_any_order() -> None:
 
         assert merged.as_json() == whole.as_json()
         assert merged.level == whole.level
+
+
+def test_few_buckets_are_joined_to_the_same_however_parts_are_merged() -> None:
+    """With less room than there is, so it is short all the time; no less than 8 do for all floats."""
+    joined = 0
+    for seed in range(200):
+        rng = random.Random(seed)
+        with mock.patch.object(sketches, "MAX_BUCKETS", rng.choice((8, 12, 30))):
+            width = rng.choice((1, 20, 700))
+            numbers = [
+                rng.choice((-1, 1, 0.5, 0)) * math.exp(rng.uniform(-width, width))
+                for _ in range(rng.randrange(1, 150))
+            ]
+            whole = sketch_of(numbers)
+            rng.shuffle(numbers)
+            parts = [sketch_of(numbers[at : at + 9]) for at in range(0, len(numbers), 9)]
+            while len(parts) > 1:
+                one = parts.pop(rng.randrange(len(parts)))
+                parts[rng.randrange(len(parts))].merge(one)
+
+        assert (parts[0].level, parts[0].as_json()) == (whole.level, whole.as_json())
+        joined += whole.level > 0
+    assert joined > 100
 
 
 def test_an_aggregate_is_asked_for_quantiles_by_channel() -> None:
