@@ -105,7 +105,7 @@ def test_joined_sketches_are_merged_to_the_same_in_any_order() -> None:
 
 
 def test_few_buckets_are_joined_to_the_same_however_parts_are_merged() -> None:
-    """With less room than there is, so it is short all the time; no less than 8 do for all floats."""
+    """With too little room all the time; no fewer than 8 buckets do for all floats."""
     joined = 0
     for seed in range(200):
         rng = random.Random(seed)
