@@ -37,6 +37,23 @@ def hops(
     settings: Settings, origin: StreamRef, watched: StreamRef, updates: Mapping[int, Update]
 ) -> dict[str, list[float]]:
     """Return the milliseconds of each hop, of the updates of a stream by their timestamps."""
+    logged, emitted = handed_over(settings, origin, watched)
+    found: dict[str, list[float]] = {name: [] for name in HOPS}
+    for timestamp, (sent, answered, arrived) in updates.items():
+        log, after = logged[timestamp], emitted[timestamp]
+        seconds = (log - sent, answered - sent, after - log, arrived - after)
+        for name, each in zip(HOPS, seconds, strict=True):
+            found[name].append(1000 * each)
+    return found
+
+
+def handed_over(
+    settings: Settings, origin: StreamRef, watched: StreamRef
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return when a stream's updates went into the log, and when another's were emitted.
+
+    In seconds of the machine's clock, by their timestamps.
+    """
     named = topics(settings)
     logged = {
         record.timestamp: at
@@ -48,13 +65,7 @@ def hops(
         for at, value in stamped(settings, named.emitted)
         if (out := read_emitted(value)) and (out.service_object, out.stream) == watched
     }
-    found: dict[str, list[float]] = {name: [] for name in HOPS}
-    for timestamp, (sent, answered, arrived) in updates.items():
-        log, after = logged[timestamp], emitted[timestamp]
-        seconds = (log - sent, answered - sent, after - log, arrived - after)
-        for name, each in zip(HOPS, seconds, strict=True):
-            found[name].append(1000 * each)
-    return found
+    return logged, emitted
 
 
 def stamped(settings: Settings, topic: str) -> Iterator[tuple[float, bytes]]:

@@ -30,7 +30,7 @@ Taken = Callable[[bool], None]
 """Is told once whether the client has got a message."""
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Nobody asks."""
 
 
@@ -109,7 +109,7 @@ class Client:
         self.subscriptions: dict[str, Subscription] = {}
         self.ended = asyncio.Event()
         """Set when nothing more may be sent to it."""
-        self.became_known: Callable[[], None] = _nothing
+        self.became_known: Callable[[], None] = nothing
         """Hears when it is known who it is."""
         self.waiting_bytes = 0
         """What it has sent, and nobody has worked on yet."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from broker.client import Client
+from broker.client import Client, nothing
 from broker.wire import Wire
 
 STRANGE_SECONDS = 60.0
@@ -22,8 +22,9 @@ class Strangeness:
         client.became_known = self._known
 
     def stop(self) -> None:
-        """Look no more."""
+        """Look no more, and hold nobody: what a connection was made of goes with it."""
         self._end.cancel()
+        self._client.became_known = nothing
 
     def _known(self) -> None:
         self.stop()

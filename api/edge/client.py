@@ -58,3 +58,50 @@ class Client(Protocol):
 
     def answer_sent(self) -> None:
         """Note that it has all of its answer."""
+
+
+class _Nobody:
+    """Whom an answer is for whose client has gone: it holds no connection any more."""
+
+    keeps_alive = False
+    gone = True
+    who: Hashable = None
+
+    def is_there(self) -> bool:
+        return False
+
+    def is_under_way(self) -> bool:
+        return False
+
+    def has_more(self) -> bool:
+        return True
+
+    def abort(self) -> None:
+        pass
+
+    def break_off(self) -> None:
+        pass
+
+    def body_is_late(self) -> None:
+        pass
+
+    def sending_is_late(self) -> None:
+        pass
+
+    def begins(self) -> None:
+        pass
+
+    def reply(self, head: Head, result: Any) -> Any:  # noqa: ARG002  nobody hears it
+        return result
+
+    def answered(self, request: Request, result: Any) -> None:
+        pass
+
+    def page_made(self, result: Any) -> None:
+        pass
+
+    def answer_sent(self) -> None:
+        pass
+
+
+NOBODY: Client = _Nobody()

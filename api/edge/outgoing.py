@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from api.edge.calls import Answer, Sent
-from api.edge.client import Client
+from api.edge.client import NOBODY, Client
 from api.edge.edge import Edge
 from api.edge.pools import Busy, Holding
 from api.http.while_allowed import NoLongerAllowed
@@ -54,7 +54,7 @@ class Outgoing:
         self._held.give_back()
         self._drop_pages()
         if not self._lent:
-            self._out.close()
+            self._end()
 
     # An answer --------------------------------------------------------------------------
 
@@ -66,7 +66,14 @@ class Outgoing:
         """The thread has ended; the loop writes again."""
         self._lent = False
         if self._client.gone:
-            self._out.close()
+            self._end()
+
+    def _end(self) -> None:
+        """Hold neither the socket nor the client: each would stay until garbage is looked for,
+        and nobody is served while that is done.
+        """
+        self._out.close()
+        self._client = NOBODY
 
     def reply(self, head: Head, result: Any) -> Any:
         """Send an answer from the thread that made it, as far as the client takes it now.

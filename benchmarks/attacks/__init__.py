@@ -1,7 +1,7 @@
 """What a hostile tenant costs an innocent one: a line for every attack we know of.
 
 Start at `measure.py`; the attacks are in `stopping.py`, `taking.py`, `crowding.py`,
-`brokering.py`, `leaving.py` and `evaluating.py`.
+`brokering.py`, `leaving.py` and `evaluating.py`, and none at all in `resting.py`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from benchmarks.attacks.measure import Measured, measure
 from servioticy.settings import Settings
 
 HEADER = (
-    "attack | innocent before, p50 p99 max ms | during | p99, times before | lost | turned away | "
-    "slowest change | as before after | memory at most, MB | processor, s | what the attacker got"
+    "attack | innocent before, p50 p99 max ms | made ready | during | p99, times before | lost | "
+    "turned away | slowest change | as before after | memory at most, MB | processor, s | "
+    "machine late | what the attacker got"
 )
 
 
@@ -59,14 +60,16 @@ def line(name: str, measured: Measured) -> str:
     cells = (
         name,
         _waits(suffered.before),
+        _waits(suffered.made_ready),
         _waits(suffered.during),
-        f"{suffered.during.p99 / max(suffered.before.p99, 0.001):.1f}",
+        f"{suffered.times:.1f}",
         f"{suffered.lost} of {measured.updates}",
         str(suffered.turned_away),
         f"{measured.longest_change:.1f} s",
         "never" if after is None else f"{after:.1f} s",
         _counts({part: round(peak) for part, peak in measured.peaks.items()}),
         ", ".join(f"{name} {seconds:.1f}" for name, seconds in sorted(measured.used.items())),
+        " ".join(f"{1000 * seconds:.0f}" for seconds in measured.late),
         _counts(measured.got),
     )
     return " | ".join(cells)

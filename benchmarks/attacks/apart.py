@@ -28,10 +28,13 @@ class _Ended(NamedTuple):
 
 
 class Apart:
-    """An attack that works; `is_over` when it has ended, of itself or because its time is."""
+    """An attack, from `begin` on; `is_over` when it has ended, of itself or as its time is."""
 
     def __init__(self, attack: Attack, place: Place, seconds: float, *, yields: bool) -> None:
-        """Begin it; where it `yields` it works only while nobody else wants the processor."""
+        """Start its process, which waits until it is to begin.
+
+        Where it `yields` it works only while nobody else wants the processor.
+        """
         context = multiprocessing.get_context("spawn")
         self._ours, theirs = context.Pipe()
         self._process = context.Process(
@@ -40,11 +43,18 @@ class Apart:
         self._process.start()
         theirs.close()
         self._seconds = seconds
-        self._until = time.monotonic() + SETUP_SECONDS + GRACE_SECONDS
+        self._until = float("inf")
         self.got: Counter[str] = Counter()
         self._used = 0.0
         self.is_ready = False
         """Whether the attack proper has begun."""
+
+        self._ours.recv()  # its process has started: what that takes is nobody's attack
+
+    def begin(self) -> None:
+        """Make ready and attack."""
+        self._until = time.monotonic() + SETUP_SECONDS + GRACE_SECONDS
+        self._ours.send(None)
 
     def is_over(self) -> bool:
         """Tell whether it has ended; one that overstays its time is ended."""
@@ -80,10 +90,10 @@ class Apart:
 
 
 @contextlib.contextmanager
-def begun(
+def prepared(
     attack: Attack, place: Place, seconds: float, *, yields: bool = False
 ) -> Iterator[Apart]:
-    """The attack, which has ended when the block has."""
+    """The attack, which waits for its `begin`, and has ended when the block has."""
     apart = Apart(attack, place, seconds, yields=yields)
     try:
         yield apart
@@ -94,14 +104,17 @@ def begun(
 def _work(pipe: Connection, attack: Attack, place: Place, seconds: float, yields: bool) -> None:
     if yields:
         _yield_the_processor()
+    pipe.send(None)
+    pipe.recv()
     attacker = Attacker(place, SETUP_SECONDS)
+    began = time.process_time()
     try:
         ready = attack.setup(attacker)
         pipe.send(None)
         attacker.for_another(seconds)
         attack.run(attacker, ready)
     finally:
-        pipe.send(_Ended(Counter(attacker.got), time.process_time()))
+        pipe.send(_Ended(Counter(attacker.got), time.process_time() - began))
 
 
 def _yield_the_processor() -> None:

@@ -19,6 +19,7 @@ TURNS = 2_500_000
 FOREIGN = 20
 SUBSCRIBERS = 13_500
 NEWEST = 1_000_000_000
+BATCH = 1_000
 
 
 # C1
@@ -109,9 +110,29 @@ def _flood(attacker: Attacker, service_object: str) -> None:
     attacker.together(16, lambda _: attacker.put(service_object))
 
 
+# C4
+
+
+def _batches(attacker: Attacker, service_object: str) -> None:
+    """Each is accepted at once, and is a thousand records of the log."""
+    numbers = itertools.count()
+    path = f"/{service_object}/streams/s/updates"
+
+    def post(_number: int) -> None:
+        first = BATCH * next(numbers) + 1
+        some = [
+            {"channels": {"v": {"current-value": at}}, "lastUpdate": at}
+            for at in range(first, first + BATCH)
+        ]
+        attacker.request("POST", path, orjson.dumps(some))
+
+    attacker.together(4, post)
+
+
 ATTACKS = (
     Attack("C1", "999 composites of 63 ms each, once a second", _slow_composites, _every_second),
     Attack("C2", "20,000 subscribers of another's stream", _foreign_subscribers, _stay_and_go),
     Attack("C3", "13,500 subscribers, old timestamps, small changes", _crowd, _old_and_changed),
+    Attack("C4", f"batches of {BATCH:,} updates from 4 connections", _device, _batches),
     Attack("flood", "updates as fast as 16 connections allow", _device, _flood),
 )

@@ -49,7 +49,7 @@ class Innocent:
         """Make the Service Object, which is public. Raises ServioticyError where it cannot."""
         self._place = place
         self._period = period
-        self._watched = f"s{composites}"
+        self.sends, self.watched = "s0", f"s{composites}"
         with ground.client(place.settings, place.token) as client:
             self.service_object = client.create({**chain(composites), "public": "true"})
             self.changed_object = client.create({**chain(1), "public": "true"})
@@ -103,10 +103,11 @@ class Innocent:
             update = Sent(due)
             self.sent.append(update)
             update.answer = self._put(connection, number + 1)
+            update.answered = time.perf_counter()
 
     def _put(self, connection: Connection, timestamp: int) -> str:
         update = {"channels": {"v": {"current-value": 1}}, "lastUpdate": timestamp}
-        return self._asked(connection, f"/{self.service_object}/streams/s0", update)
+        return self._asked(connection, f"/{self.service_object}/streams/{self.sends}", update)
 
     def _change(self) -> None:
         """Put another document in force every second: changes have to go on, too."""
@@ -165,7 +166,7 @@ class Innocent:
     def _open(self, after: int) -> ClientConnection:
         return connect(
             f"ws://{self._place.host}:{self._place.settings.delivery.port}/{self.service_object}"
-            f"/streams/{self._watched}/live?after={after}",
+            f"/streams/{self.watched}/live?after={after}",
             additional_headers={"Authorization": self._place.token},
             compression=None,
             open_timeout=HANDSHAKE_SECONDS,

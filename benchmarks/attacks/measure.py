@@ -9,18 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from benchmarks.attacks import running
-from benchmarks.attacks.apart import begun
+from benchmarks.attacks import notes, running
+from benchmarks.attacks.apart import prepared
 from benchmarks.attacks.arrivals import Suffered, Waits, recovered, usual, waits
 from benchmarks.attacks.attack import Attack
 from benchmarks.attacks.attacker import Place
+from benchmarks.attacks.idler import idles
 from benchmarks.attacks.innocent import Innocent
 from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.tenants import PostgresTenants
 
-WARM_SECONDS = 3.0
-BEFORE_SECONDS = 5.0
+WARM_SECONDS = 10.0
 SECONDS_TO_RECOVER = 30.0
 LAST_SECONDS = 5.0
 TICK_SECONDS = 0.1
@@ -42,6 +42,9 @@ class Measured:
     """Seconds that the innocent's slowest change of a document took."""
     used: dict[str, float]
     """Seconds of the processor by program while the attack lasted, and the attacker's own."""
+
+    late: tuple[float, float]
+    """Seconds that the machine itself was late at most, before and during the attack."""
 
 
 @dataclass(slots=True)
@@ -76,7 +79,7 @@ class _Watch:
 def measure(
     settings: Settings, attack: Attack, seconds: float, logs: Path | None, *, yields: bool = False
 ) -> Measured:
-    """Run the attack on a fresh platform; setup and attack count as `during`.
+    """Run the attack on a fresh platform: as many seconds alone, and beside it.
 
     Where it `yields` the attacker works only while nobody else wants the processor.
     """
@@ -85,15 +88,19 @@ def measure(
         innocent = Innocent(Place(found, ours))
         watch = _Watch(found, innocent)
         innocent.start()
-        watch.until(lambda: False, WARM_SECONDS, "warms up")
-        first = time.perf_counter()
-        watch.until(lambda: False, BEFORE_SECONDS, "before")
-        before = _waits(innocent, first, time.perf_counter())
-        begin, used = time.perf_counter(), running.used(found)
         place = Place(found, theirs, innocent.service_object, innocent.changed_object)
-        with begun(attack, place, seconds, yields=yields) as apart:
-            watch.until(apart.is_over, float("inf"), f"{attack.id}")
-            attacker = apart.processor_seconds()
+        with idles() as idler, prepared(attack, place, seconds, yields=yields) as apart:
+            watch.until(lambda: False, WARM_SECONDS, "warms up")
+            first = time.perf_counter()
+            watch.until(lambda: False, seconds, "before")
+            before = _waits(innocent, first, time.perf_counter())
+            begin, used = time.perf_counter(), running.used(found)
+            apart.begin()
+            forever = float("inf")
+            watch.until(lambda: apart.is_over() or apart.is_ready, forever, "makes ready")
+            ready = time.perf_counter()
+            watch.until(apart.is_over, forever, attack.id)
+            attacker, lateness = apart.processor_seconds(), idler.heard()
         used = {name: each - used.get(name, 0.0) for name, each in running.used(found).items()}
         end, limit = time.perf_counter(), usual(before)
 
@@ -108,11 +115,14 @@ def measure(
         watch.until(lambda: not innocent.missing(), left, "waits for the last")
         suffered = Suffered(
             before=before,
-            during=_waits(innocent, begin, end),
+            made_ready=_waits(innocent, begin, ready),
+            during=_waits(innocent, ready, end),
             lost=innocent.missing(),
             turned_away=innocent.turned_away,
             recovered=recovery,
         )
+        if logs is not None:
+            notes.write(found, logs, innocent, lateness, begin)
         return Measured(
             suffered,
             watch.peaks,
@@ -123,6 +133,7 @@ def measure(
             innocent.reopened,
             max(innocent.changes, default=0.0),
             {**used, "attacker": attacker},
+            (lateness.longest(first, begin), lateness.longest(begin, end)),
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.attacks import running
-from benchmarks.attacks.apart import begun
+from benchmarks.attacks.apart import prepared
 from benchmarks.attacks.arrivals import Waits, waits
 from benchmarks.attacks.attacker import Place
 from benchmarks.attacks.innocent import Innocent
@@ -84,14 +84,15 @@ def measure(
         ]
         for each in innocents:
             each.start()
-        _pause(WARM_SECONDS, "warm up")
-        times = [time.perf_counter()]
-        _pause(seconds, "before")
-        times.append(time.perf_counter())
         first, *others = theirs.values()
         public = tuple(each.service_object for each in innocents)
         place = Place(found, first, others=tuple(others), innocents=public)
-        with begun(neighbour.does, place, seconds, yields=yields) as apart:
+        with prepared(neighbour.does, place, seconds, yields=yields) as apart:
+            _pause(WARM_SECONDS, "warm up")
+            times = [time.perf_counter()]
+            _pause(seconds, "before")
+            times.append(time.perf_counter())
+            apart.begin()
             _until(lambda: apart.is_over() or apart.is_ready)
             times.append(time.perf_counter())
             _tell(neighbour.does.what)

@@ -73,6 +73,7 @@ class Doorway(asyncio.Protocol):
         """Forget it."""
         self._timer.cancel()
         self._pending.disconnected(self)
+        self._pieces.end()
 
     def data_received(self, data: bytes) -> None:
         """Hand over what was said as soon as the first line is there."""
@@ -105,6 +106,7 @@ class Doorway(asyncio.Protocol):
         self._timer.cancel()
         self._pending.disconnected(self)
         self._is_handed_over = True
+        self._pieces.end()
         protocol = make()
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)

@@ -112,6 +112,7 @@ class HttpCall(asyncio.Protocol):
         if self._task is not None:
             self._task.cancel()
         self._pending.disconnected(self)
+        self._pieces.end()
         while self._when_lost:
             self._when_lost.pop()()
 

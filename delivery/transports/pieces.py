@@ -12,6 +12,15 @@ from collections.abc import Callable, Hashable
 from delivery.turns import Turns
 
 
+def _nothing(_piece: bytes) -> None:
+    """Nobody hears it."""
+
+
+def _never() -> bool:
+    """There is nothing more to read."""
+    return False
+
+
 class Pieces:
     """What has come over one connection and is not worked on yet."""
 
@@ -61,6 +70,16 @@ class Pieces:
             self._transport.pause_reading()  # others may have let it read again
         else:
             self._ask()
+
+    def end(self) -> None:
+        """Hear nothing any more.
+
+        And hold nobody: what a connection was made of is to go with it. Else each that has gone
+        would wait until all that lives is looked through for garbage, which takes the longer the
+        more of them there were, and nobody is served meanwhile.
+        """
+        self._said.clear()
+        self._take, self._may_read = _nothing, _never
 
     def _ask(self) -> None:
         self._waits = True

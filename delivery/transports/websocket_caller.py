@@ -84,6 +84,10 @@ class WebSocketCaller(ServerConnection):
         """Call all who wanted to know."""
         super().connection_lost(exc)
         self._pending.disconnected(self)
+        self._pieces.end()
+        self.protocol.parser.close()
+        for error in (self.protocol.handshake_exc, self.protocol.parser_exc):
+            _forget_where(error)
         while self._when_lost:
             self._when_lost.pop()()
 
@@ -146,6 +150,13 @@ def caller_class(pending: PendingConnections, turns: Turns) -> type[WebSocketCal
         _turns = turns
 
     return CountedCaller
+
+
+def _forget_where(error: BaseException | None) -> None:
+    """Let an error be without the frames that it came through: they hold the connection."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 _BAD_REQUEST = (

@@ -146,10 +146,20 @@ class Schedule:
     def _take_ready(self, rows: Sequence[Row], records: Sequence[LogRecord | None]) -> int:
         """Work on the first of these rows, as far as they need not wait; how many these are."""
         ready = self._intake.prepare(records)
+        self._note_who_is_there(records)
         if ready < len(rows) and self._somebody_waits(records[ready:]):
             ready = len(rows)
         self._take(rows[:ready], records[:ready])
         return ready
+
+    def _note_who_is_there(self, records: Sequence[LogRecord | None]) -> None:
+        """Note whose records these are: what a newcomer sends at once is not its alone to take.
+
+        Noted with its first batch, that one would be as long as if nobody else were there.
+        """
+        sent = {each.service_object for each in records if isinstance(each, OwnRecord)}
+        tenants = {self._partition.tenant_here(each) for each in sent}
+        self._shares.saw(each for each in tenants if each is not None)
 
     def _somebody_waits(self, records: Sequence[LogRecord | None]) -> bool:
         """Whether others than whose update is the first are active, or have sent something."""

@@ -126,6 +126,7 @@ def _watch(
         held_at.update(dict.fromkeys(held, now))
         if known and not ready and len(held) == partitions:
             ready = True
+            job.put_away(spark)
             _tell_ready()
         if job.tasks(spark) < partitions:  # between two Spark batches, until the last has ended
             held_at = {each: max(at, now) for each, at in held_at.items()}

@@ -214,10 +214,7 @@ class Rows {
     const time = document.createElement("time");
     time.dataset.local = "";
     time.dateTime = new Date((at / unitsPerSecond(at)) * 1000).toISOString();
-    const trace = document.createElement("a");
-    trace.href = `${this.#body.dataset.trace}?timestamp=${at}`;
-    trace.append(time);
-    row.insertCell().append(trace);
+    row.insertCell().append(time);
     for (const name of this.#channels) {
       const cell = row.insertCell();
       cell.className = "number";

@@ -22,7 +22,7 @@ from servioticy.domain.records import DeadLetter, UpdateRecord, write
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.settings import Settings
 
-FOUND = [*(f"A{n}" for n in range(1, 5)), *(f"B{n}" for n in range(1, 8)), "C1", "C2", "C3"]
+FOUND = [*(f"A{n}" for n in range(1, 5)), *(f"B{n}" for n in range(1, 8)), "C1", "C2", "C3", "C4"]
 LEFT = ["left-versions", "left-tokens", "left-listings", "left-lines"]
 QUICK = Waits(0.01, 0.02, 0.03)
 
@@ -36,7 +36,7 @@ def test_every_attack_that_was_found_is_there() -> None:
     brokers = (f"M{n}" for n in range(1, 6))
     loops = (f"D{n}" for n in range(1, 9))
     parsers = (f"P{n}" for n in range(1, 5))
-    assert list(ATTACKS) == [*FOUND, "flood", *brokers, *LEFT, *loops, *parsers]
+    assert list(ATTACKS) == ["none", *FOUND, "flood", *brokers, *LEFT, *loops, *parsers]
 
 
 def test_no_attack_stands_under_another_s_name() -> None:
@@ -117,6 +117,7 @@ def measured(suffered: Suffered) -> Measured:
         reopened=0,
         longest_change=0.5,
         used={"api": 1.5, "attacker": 2.25},
+        late=(0.0, 0.0125),
     )
 
 
@@ -131,7 +132,7 @@ def test_the_command_fails_where_something_was_taken(
         _settings: Settings, attack: Attack, seconds: float, _logs: Path | None, *, yields: bool
     ) -> Measured:
         taken.append((attack.id, seconds, yields))
-        return measured(Suffered(QUICK, QUICK, lost, 0, 1.0))
+        return measured(Suffered(QUICK, QUICK, QUICK, lost, 0, 1.0))
 
     monkeypatch.setattr(attacks, "measure", measures)
 
@@ -139,8 +140,9 @@ def test_the_command_fails_where_something_was_taken(
     assert attacks.run(Settings(), options) == code
     assert taken == [("A1", 3.0, True), ("C2", 3.0, True)]
     out = capsys.readouterr().out
-    row = f"A1 | 10 20 30 | 10 20 30 | 1.0 | {lost} of 7 | 0 | 0.5 s | 1.0 s | worker 100 | "
-    assert f"{row}api 1.5, attacker 2.2 | PUT 202 3" in out.splitlines()
+    waits = "10 20 30 | 10 20 30 | 10 20 30 | 1.0"
+    row = f"A1 | {waits} | {lost} of 7 | 0 | 0.5 s | 1.0 s | worker 100 | "
+    assert f"{row}api 1.5, attacker 2.2 | 0 12 | PUT 202 3" in out.splitlines()
     assert ("not held: A1 C2" in out) == bool(code)
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from benchmarks.attacks.arrivals import (
     MAX_SECONDS_TO_RECOVER,
-    MAX_SECONDS_TO_WAIT,
     NOISE_SECONDS,
     Sent,
     Suffered,
@@ -20,7 +19,7 @@ from benchmarks.attacks.arrivals import (
 )
 
 QUICK = Waits(0.01, 0.02, 0.03)
-SERVED = Suffered(QUICK, QUICK, lost=0, turned_away=0, recovered=0.0)
+SERVED = Suffered(QUICK, QUICK, QUICK, lost=0, turned_away=0, recovered=0.0)
 
 
 def ten_a_second(count: int, wait: float, begin: float = 0.0) -> list[Sent]:
@@ -78,7 +77,7 @@ def test_a_quick_machine_s_noise_is_not_an_attack() -> None:
 def test_at_every_border_the_innocent_was_served() -> None:
     at = replace(
         SERVED,
-        during=replace(QUICK, p99=MAX_SECONDS_TO_WAIT),
+        during=replace(QUICK, p99=usual(QUICK)),
         recovered=MAX_SECONDS_TO_RECOVER,
     )
 
@@ -88,13 +87,14 @@ def test_at_every_border_the_innocent_was_served() -> None:
 @pytest.mark.parametrize(
     "suffered",
     [
-        replace(SERVED, during=replace(QUICK, p99=MAX_SECONDS_TO_WAIT + 0.001)),
+        replace(SERVED, during=replace(QUICK, p99=usual(QUICK) + 0.001)),
+        replace(SERVED, made_ready=replace(QUICK, p99=usual(QUICK) + 0.001)),
         replace(SERVED, lost=1),
         replace(SERVED, turned_away=1),
         replace(SERVED, recovered=MAX_SECONDS_TO_RECOVER + 0.001),
         replace(SERVED, recovered=None),
     ],
-    ids=["slow", "lost", "turned away", "late", "never"],
+    ids=["slow", "slow before", "lost", "turned away", "late", "never"],
 )
 def test_beyond_any_border_it_was_not(suffered: Suffered) -> None:
     assert len(faults(suffered)) == 1

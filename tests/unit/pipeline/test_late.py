@@ -335,6 +335,19 @@ def test_of_a_backlog_a_slice_is_a_batch(world: World) -> None:
     assert len(world.stored()) == 2 * BACKLOG
 
 
+def test_who_comes_with_a_burst_is_seen_before_it_is_computed(world: World) -> None:
+    """Else the first batch of a newcomer would be as long as if it were alone."""
+    happened: list[object] = []
+    world.shares.saw = lambda tenants: happened.append(set(tenants))
+    run = world.begun.schedule._batches.run
+    world.begun.schedule._batches.run = lambda work: happened.append("run") or run(work)
+    append(world.platform, [(("a", "d0"), 1, 1), (("b", "d0"), 1, 1)])
+    world.take()
+
+    both_tenants = {world.tenants["a"], world.tenants["b"]}
+    assert happened.index(both_tenants) < happened.index("run")
+
+
 @pytest.mark.parametrize(("contested", "late"), [(True, 23), (False, 0)])
 def test_the_rest_of_a_burst_is_put_off(world: World, *, contested: bool, late: int) -> None:
     """Trees of 8 ms are not slow, but thirty of them would hold up others batch after batch."""

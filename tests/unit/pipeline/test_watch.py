@@ -24,6 +24,9 @@ class World:
         self.ends: dict[int, dict[int, int]] | None = {0: {0: 99, 1: 99}}
         monkeypatch.setattr(program.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(program.job, "tasks", lambda _spark: self.running)
+        self.done: list[str] = []
+        monkeypatch.setattr(program.job, "put_away", lambda _spark: self.done.append("put away"))
+        monkeypatch.setattr(program, "_tell_ready", lambda: self.done.append("ready"))
 
     def awaitTermination(self, _seconds: float) -> bool:  # noqa: N802  Spark's name
         self.now += 1
@@ -64,6 +67,18 @@ def test_a_partition_that_nobody_has_is_missed(monkeypatch: pytest.MonkeyPatch) 
     world.claims = {0: [], 3: [0, 1], 10: [0]}
 
     assert world.watched(100) == 15
+
+
+def test_what_the_start_has_left_is_looked_through_before_anybody_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Java would do it half a minute later, and nobody's rows would get on meanwhile."""
+    world = World(monkeypatch)
+    world.claims = {0: [0], 3: [0, 1]}
+
+    world.watched(10)
+
+    assert world.done == ["put away", "ready"]
 
 
 def test_it_is_missed_from_the_start_though_later(monkeypatch: pytest.MonkeyPatch) -> None:
