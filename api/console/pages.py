@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Flask, Response, g, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 
-from api.console import device, devices, editor, first_visit, sign_in, streams, topology
+from api.console import device, devices, editor, first_visit, sign_in, streams, topology, trace
 from api.console.asking import ApiRefused
 from api.console.assets import Assets, serve_assets
 from api.console.connecting import About
@@ -54,6 +54,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     editor.add(app)
     streams.add(app)
     topology.add(app)
+    trace.add(app)
     return app
 
 

@@ -21,7 +21,14 @@ _UNITS = {"Cel": "\u00b0C", "C": "\u00b0C", "F": "\u00b0F", "%RH": "%", "degC": 
 def add_filters(app: Flask, base: str) -> None:
     """Give the templates what they show values by."""
     app.jinja_env.filters.update(
-        moment=moment, iso=iso, ago=ago, value=value, text=text, plural=plural, unit=unit
+        moment=moment,
+        iso=iso,
+        ago=ago,
+        age=age,
+        value=value,
+        text=text,
+        plural=plural,
+        unit=unit,
     )
     app.jinja_env.globals["page"] = lambda *names: f"{base}/console{path_of(*names)}"
 
@@ -58,6 +65,22 @@ def ago(timestamp: float | None) -> str:
         if passed < below:
             return f"{plural(int(passed // size), name)} ago"
     return f"{plural(int(passed // 86_400), 'day')} ago"
+
+
+def age(ticks: int, timestamp: float) -> str:
+    """Return how much older something is than what has this timestamp, in words."""
+    if not ticks:
+        return "not older"
+    passed = abs(ticks) / (1000 if timestamp >= _SECONDS_BELOW else 1)
+    for below, size, name in (
+        (1, 0.001, "ms"),
+        (60, 1, "s"),
+        (3_600, 60, "min"),
+        (86_400, 3_600, "h"),
+    ):
+        if passed < below:
+            return f"{'' if ticks > 0 else 'ahead by '}{passed / size:.3g} {name}"
+    return f"{'' if ticks > 0 else 'ahead by '}{plural(int(passed // 86_400), 'day')}"
 
 
 def plural(count: int, name: str) -> str:

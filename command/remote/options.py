@@ -68,6 +68,7 @@ def add(group: Any, command: Command) -> None:
     )
     _tail(group, command)
     _status(group, command)
+    _trace(group, command)
     _usage(group, command)
 
 
@@ -84,6 +85,26 @@ def _status(group: Any, command: Command) -> None:
     _words(status, "[SERVICE_OBJECT] [STREAM]", 0, 2)
     status.add_argument("--json", action="store_true", help="print it for programs")
     _platform(status)
+
+
+def _trace(group: Any, command: Command) -> None:
+    traced = command(
+        group,
+        "trace",
+        "tell what became of an update",
+        _later("tracing", "run"),
+        "The composites that it got to, how each computation ended, and what it read. Of what is "
+        f"older than the last of its kind only the outputs are known. {STREAM_WORDS}",
+    )
+    _words(traced, "SERVICE_OBJECT STREAM", 1, 2)
+    traced.add_argument(
+        "--at",
+        type=_moment,
+        metavar="TIME",
+        help="its lastUpdate, or a date (default: the newest)",
+    )
+    traced.add_argument("--json", action="store_true", help="print it for programs")
+    _platform(traced)
 
 
 def _usage(group: Any, command: Command) -> None:

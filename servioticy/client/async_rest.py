@@ -153,6 +153,12 @@ class AsyncRest:
         """Return what an update of a stream will do."""
         return await self.run(calls.tree(service_object, stream))
 
+    async def trace(
+        self, service_object: str, stream: str, timestamp: int | None = None
+    ) -> dict[str, Any]:
+        """Return what became of an update, or of the newest one."""
+        return await self.run(calls.trace(service_object, stream, timestamp))
+
     async def try_(
         self, service_object: str, document: Document, last: int = 20
     ) -> dict[str, Any]:

@@ -172,6 +172,12 @@ def tree(service_object: str, stream: str) -> Call[dict[str, Any]]:
     return Call("GET", f"{stream_path(service_object, stream)}/tree", _object)
 
 
+def trace(service_object: str, stream: str, timestamp: int | None) -> Call[dict[str, Any]]:
+    """Ask what became of an update, or of the newest one."""
+    query = "" if timestamp is None else f"?{urlencode({'timestamp': timestamp})}"
+    return Call("GET", f"{stream_path(service_object, stream)}/trace{query}", _object)
+
+
 def try_(service_object: str, document: Document, last: int) -> Call[dict[str, Any]]:
     """Ask what a changed document would have made of the last updates; nothing changes."""
     path = f"{object_path(service_object)}/try?{urlencode({'last': last})}"

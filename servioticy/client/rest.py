@@ -149,6 +149,12 @@ class Rest:
         """Return what an update of a stream will do."""
         return self.run(calls.tree(service_object, stream))
 
+    def trace(
+        self, service_object: str, stream: str, timestamp: int | None = None
+    ) -> dict[str, Any]:
+        """Return what became of an update, or of the newest one."""
+        return self.run(calls.trace(service_object, stream, timestamp))
+
     def try_(self, service_object: str, document: Document, last: int = 20) -> dict[str, Any]:
         """Return what a changed document would have made of the last updates; nothing changes."""
         return self.run(calls.try_(service_object, document, last))

@@ -4,28 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import uuid
-from collections.abc import Iterator
 
-import pytest
-from browsing import Person, browser, person
-from cellars import Cellar
-from playwright.sync_api import Browser
+from browsing import Person, browser, fresh, visitor
+from cellars import Cellar, cellar
 from running_platform import RunningPlatform
 
-__all__ = ["browser"]
-
-
-@pytest.fixture
-def visitor(browser: Browser, platform: RunningPlatform) -> Iterator[Person]:
-    with person(browser, platform.api_port) as found:
-        yield found
-
-
-@pytest.fixture
-def fresh(platform: RunningPlatform) -> str:
-    """The token of a tenant that has nothing yet."""
-    return platform.command("tenant", "create", f"console-{uuid.uuid4().hex}").stdout.strip()
+__all__ = ["browser", "cellar", "fresh", "visitor"]
 
 
 def test_a_person_signs_in_and_out(visitor: Person, platform: RunningPlatform) -> None:
@@ -129,11 +113,6 @@ def test_what_is_refused_is_said_and_nothing_is_lost(visitor: Person, fresh: str
     visitor.look("refused")
     # The browser says itself that the page was a 404.
     visitor.wrong = [each for each in visitor.wrong if "404" not in each]
-
-
-@pytest.fixture
-def cellar(fresh: str, platform: RunningPlatform) -> Cellar:
-    return Cellar(platform, fresh)
 
 
 def test_a_stream_is_seen_live_and_its_history_by_zooming(visitor: Person, cellar: Cellar) -> None:

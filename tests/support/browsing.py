@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from chromium import FLAGS, chromium
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from running_platform import RunningPlatform
 
 from servioticy.embedded import javascript
 from servioticy.settings import load
@@ -137,3 +139,15 @@ def person(browser: Browser, port: int) -> Iterator[Person]:
     finally:
         context.close()
     assert found.wrong == [], found.wrong
+
+
+@pytest.fixture
+def visitor(browser: Browser, platform: RunningPlatform) -> Iterator[Person]:
+    with person(browser, platform.api_port) as found:
+        yield found
+
+
+@pytest.fixture
+def fresh(platform: RunningPlatform) -> str:
+    """The token of a tenant that has nothing yet."""
+    return platform.command("tenant", "create", f"console-{uuid.uuid4().hex}").stdout.strip()

@@ -6,6 +6,7 @@ import json
 import time
 from typing import Any
 
+import pytest
 from running_platform import RunningPlatform, until
 
 SECONDS = 30.0
@@ -72,3 +73,8 @@ class Cellar:
 def _update(timestamp: int, temperature: float) -> dict[str, Any]:
     channels = {"temperature": {"current-value": temperature}, "door": {"current-value": False}}
     return {"channels": channels, "lastUpdate": timestamp}
+
+
+@pytest.fixture
+def cellar(fresh: str, platform: RunningPlatform) -> Cellar:
+    return Cellar(platform, fresh)

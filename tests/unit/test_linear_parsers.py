@@ -42,6 +42,7 @@ NOT_OF_CLIENTS = {
     "api/documents/claim_codes.py": "codes of a fixed length",
     "api/documents/readers.py": "documents as they are stored",
     "api/documents/service_objects.py": "documents as they are stored",
+    "api/documents/traced.py": "what the pipeline has stored",
     "api/documents/warnings.py": "documents as they are stored",
     "ingest/hints.py": "updates that were read already",
     "api/http/idempotency.py": "a key of a bounded length, and answers as they are stored",

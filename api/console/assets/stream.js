@@ -214,7 +214,10 @@ class Rows {
     const time = document.createElement("time");
     time.dataset.local = "";
     time.dateTime = new Date((at / unitsPerSecond(at)) * 1000).toISOString();
-    row.insertCell().append(time);
+    const trace = document.createElement("a");
+    trace.href = `${this.#body.dataset.trace}?timestamp=${at}`;
+    trace.append(time);
+    row.insertCell().append(trace);
     for (const name of this.#channels) {
       const cell = row.insertCell();
       cell.className = "number";

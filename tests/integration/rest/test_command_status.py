@@ -92,3 +92,32 @@ def test_usage_and_quotas_beside_each_other(
     assert f"{so}/a" in told
     assert "1,500" in told
     assert "\ndocuments  " in told
+
+
+def test_what_became_of_an_update_is_a_line_for_each_composite(
+    run: Run, served: Served, alice: Caller, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = {"channels": {"v": {"type": "number", "current-value": "function(a) { return null }"}}}
+    streams = {**RAW["streams"], "out": code}
+    so = alice.create({"version": "0.2.0", "name": "raw", "streams": streams})
+    for at in (7, 8):
+        assert run("put", "raw", "a", "x=1", "--at", at) == 0
+    served.store()
+    key = served.platform.stream(so, "out")
+    last = {"trigger": f"{so}/a", "timestamp": 8, "message": "v is null", "inputs": {"a": 8}}
+    row = StoredVerdict(*key, "filtered", 3, json.dumps(last).encode())
+    at = served.platform.store.begin(0).next_offset
+    served.platform.store.store(Batch(0, at, at, 0, verdicts=[row]))
+    capsys.readouterr()
+
+    assert run("trace", "raw", "a") == 0
+    first, ending, message, read = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{so}/a  8")
+    assert ending == f"  {so}/out  filtered  by {so}/a as a"
+    assert (message.split(), read.split()) == (["message", "v", "is", "null"], ["read", "a:", "8"])
+
+    assert run("trace", "raw", "a", "--at", "7") == 0
+    assert "no output (filtered)" in capsys.readouterr().out
+    assert run("trace", "raw", "a", "--at", "6") == 1
+    assert run("trace", "raw", "a", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["lastUpdate"] == 8

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from api_builders import NOW, SIMPLE, Caller, Platform, Served, trials
+from console_visits import client, tenant
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -20,6 +21,8 @@ from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import BAD_CODE
 from servioticy.domain.model import Definition
 from servioticy.settings import Settings, changed
+
+__all__ = ["client", "tenant"]
 
 CODE = "function(a) {\n  return iot.value(a) * 2\n}"
 DOCUMENT = {
@@ -48,18 +51,6 @@ def served(backend: Platform) -> Served:
     tries = trials(backend)
     app = create_app(backend.ports, settings, lambda: NOW, argument_names, check, trials=tries)
     return Served(app, backend)
-
-
-@pytest.fixture
-def tenant(served: Served) -> Caller:
-    return served.tenant("a")
-
-
-@pytest.fixture
-def client(served: Served, tenant: Caller) -> FlaskClient:
-    found = served.app.test_client()
-    assert found.post("/console/sign-in", data={"token": tenant.token}).status_code == 303
-    return found
 
 
 @pytest.fixture

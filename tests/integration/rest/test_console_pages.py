@@ -7,6 +7,7 @@ import time
 
 import pytest
 from api_builders import Caller, Platform, Served
+from console_visits import client, csrf, tenant
 from flask.testing import FlaskClient
 
 from api.app import create_app
@@ -14,29 +15,13 @@ from api.console.starters import STARTERS, Starter
 from sandbox.text import argument_names
 from servioticy.settings import Settings
 
+__all__ = ["client", "tenant"]
+
 
 @pytest.fixture
 def served(backend: Platform) -> Served:
     """With a real clock: test updates are of now."""
     return Served(create_app(backend.ports, Settings(), time.time, argument_names), backend)
-
-
-@pytest.fixture
-def tenant(served: Served) -> Caller:
-    return served.tenant("a")
-
-
-@pytest.fixture
-def client(served: Served, tenant: Caller) -> FlaskClient:
-    found = served.app.test_client()
-    assert found.post("/console/sign-in", data={"token": tenant.token}).status_code == 303
-    return found
-
-
-def csrf(client: FlaskClient, path: str = "/console/devices") -> str:
-    found = re.search('name="csrf" content="([0-9a-f]+)"', client.get(path).text)
-    assert found is not None
-    return found[1]
 
 
 @pytest.mark.parametrize("kind", STARTERS, ids=lambda kind: kind.id)

@@ -1,0 +1,107 @@
+"""One update's tree: whom it woke, how each branch went on, and why it ended."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from flask import Flask, g, render_template, request
+
+from api.console.asking import Api
+from api.console.layout import HEIGHT, WIDTH, laid_out
+from api.console.streams import HARMLESS
+from servioticy.domain.console import ROOT
+from servioticy.domain.verdicts import EMITTED, VERDICTS
+
+KNOWN = {
+    "noted": "",
+    "stored": "Its output is stored; what it read is what the history has up to then.",
+    "rule": "Another path of the same update was here first.",
+    "open": "Nothing came out. Why is kept of the last of each kind only, and that was not it.",
+}
+"""What is to be said of how an ending is known."""
+
+
+class Node(NamedTuple):
+    """A stream of the tree, as it is drawn."""
+
+    service_object: str
+    stream: str
+    name: str
+    is_ours: bool
+    ending: str
+    """a verdict; empty of the update itself"""
+    is_bad: bool
+    timestamp: int | None
+    """of what was made"""
+
+
+class Names:
+    """The names that people gave Service Objects; of others' their ids."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._found: dict[str, tuple[str, bool]] = {}
+
+    def of(self, service_object: str) -> tuple[str, bool]:
+        """Return the name, and whether pages lead there."""
+        if service_object not in self._found:
+            document = self._api.found(service_object)
+            name = (document or {}).get("name") or service_object
+            self._found[service_object] = name, document is not None
+        return self._found[service_object]
+
+
+def add(app: Flask) -> None:
+    """`/console/streams/{service object}/{stream}/trace?timestamp=`."""
+
+    @app.get(f"{ROOT}/streams/<service_object>/<stream>/trace")
+    def trace_page(service_object: str, stream: str) -> str:
+        api: Api = g.signed.api
+        found = api.get(
+            service_object,
+            "streams",
+            stream,
+            "trace",
+            timestamp=request.args.get("timestamp") or None,
+        )
+        names = Names(api)
+        nodes = _nodes(found, names)
+        layout = laid_out(
+            nodes, {(each["triggeredBy"], each["stream"]) for each in found["steps"]}
+        )
+        return render_template(
+            "trace.html",
+            id=service_object,
+            stream=stream,
+            name=names.of(service_object)[0],
+            trace=found,
+            nodes=nodes,
+            drawn=[(nodes[key], box) for key, box in layout.boxes.items()],
+            layout=layout,
+            box=(WIDTH, HEIGHT),
+            means=VERDICTS,
+            harmless=HARMLESS,
+            known=KNOWN,
+            emitted=EMITTED,
+        )
+
+
+def _nodes(trace: dict[str, Any], names: Names) -> dict[str, Node]:
+    """Return each stream of the tree by its name; one with an output has that for its ending."""
+    service_object, _, stream = trace["stream"].partition("/")
+    name, is_ours = names.of(service_object)
+    origin = Node(service_object, stream, name, is_ours, "", is_bad=False, timestamp=None)
+    nodes = {trace["stream"]: origin._replace(timestamp=trace["lastUpdate"])}
+    for step in trace["steps"]:
+        before = nodes.get(step["stream"])
+        if before is not None and before.ending in ("", EMITTED):
+            continue
+        service_object, _, stream = step["stream"].partition("/")
+        verdict = step["verdict"]
+        if before is not None and before.ending and verdict is None:
+            continue
+        name, is_ours = names.of(service_object)
+        is_bad = verdict is not None and verdict not in HARMLESS
+        ending, made = verdict or "no output", step.get("lastUpdate")
+        nodes[step["stream"]] = Node(service_object, stream, name, is_ours, ending, is_bad, made)
+    return nodes
