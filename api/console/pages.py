@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 from flask import Flask, Response, g, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 
-from api.console import device, devices, editor, first_visit, sign_in, streams, topology, trace
+from api.console import (
+    access,
+    deliveries,
+    device,
+    devices,
+    editor,
+    first_visit,
+    sign_in,
+    streams,
+    topology,
+    trace,
+    usage,
+)
 from api.console.asking import ApiRefused
 from api.console.assets import Assets, serve_assets
 from api.console.connecting import About
@@ -55,6 +67,9 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     streams.add(app)
     topology.add(app)
     trace.add(app)
+    deliveries.add(app, base)
+    usage.add(app)
+    access.add(app, base)
     return app
 
 

@@ -28,6 +28,8 @@ def add_filters(app: Flask, base: str) -> None:
         value=value,
         text=text,
         plural=plural,
+        size=size,
+        amount=amount,
         unit=unit,
     )
     app.jinja_env.globals["page"] = lambda *names: f"{base}/console{path_of(*names)}"
@@ -86,6 +88,19 @@ def age(ticks: int, timestamp: float) -> str:
 def plural(count: int, name: str) -> str:
     """Return a number with what it counts."""
     return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+def size(count: int) -> str:
+    """Return a number of bytes for people."""
+    for below, part, name in ((1e3, 1, "bytes"), (1e6, 1e3, "kB"), (1e9, 1e6, "MB")):
+        if count < below:
+            return f"{count / part:.3g} {name}"
+    return f"{count / 1e9:,.3g} GB"
+
+
+def amount(found: float) -> str:
+    """Return a number with its thousands apart; parts where it has any."""
+    return f"{found:,.3f}".rstrip("0").rstrip(".") if isinstance(found, float) else f"{found:,}"
 
 
 def unit(found: str) -> str:

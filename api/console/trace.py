@@ -8,6 +8,7 @@ from flask import Flask, g, render_template, request
 
 from api.console.asking import Api
 from api.console.layout import HEIGHT, WIDTH, laid_out
+from api.console.names import Names
 from api.console.streams import HARMLESS
 from servioticy.domain.console import ROOT
 from servioticy.domain.verdicts import EMITTED, VERDICTS
@@ -33,22 +34,6 @@ class Node(NamedTuple):
     is_bad: bool
     timestamp: int | None
     """of what was made"""
-
-
-class Names:
-    """The names that people gave Service Objects; of others' their ids."""
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
-        self._found: dict[str, tuple[str, bool]] = {}
-
-    def of(self, service_object: str) -> tuple[str, bool]:
-        """Return the name, and whether pages lead there."""
-        if service_object not in self._found:
-            document = self._api.found(service_object)
-            name = (document or {}).get("name") or service_object
-            self._found[service_object] = name, document is not None
-        return self._found[service_object]
 
 
 def add(app: Flask) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from api.http import authentication
 from api.http.answers import answer, nothing
 from api.http.authentication import needs
 from api.http.pages import paged
+from api.http.queries import integer
 from api.resources.subscribing import Room, Subscribing
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
@@ -93,6 +94,24 @@ def blueprint(services: Services) -> Blueprint:
         only = None if sees_all else address.caller
         names = {**key._asdict(), "only": only}
         return paged("subscriptions", pages(stored, "of_stream", names, reader(services)))
+
+    @routes.get("/subscriptions")
+    @needs(Right.LIST)
+    def of_tenant() -> Response:
+        """List those of the tenant, whatever they are to, a page at a time."""
+        asking = reader(services)
+        rows = stored.rows(
+            "of_tenant",
+            tenant=asking.tenant,
+            after=request.args.get("after", ""),
+            rows=(limit := integer("limit", PAGE_ROWS, 1, PAGE_ROWS)),
+        )
+        told = [
+            _to_public(Subscription(asking.tenant, asking.tenant, *rest), asking)
+            for _id, *rest in rows
+        ]
+        more = {"next": rows[-1][0]} if len(rows) == limit else {}
+        return answer({"subscriptions": told} | more)
 
     @routes.get("/subscriptions/<subscription>")
     @needs(Right.READ)

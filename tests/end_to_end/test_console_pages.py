@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from browsing import Person, browser, fresh, visitor
 from cellars import Cellar, cellar
+from flaky_receiver import FlakyReceiver
 from running_platform import until
 
 __all__ = ["browser", "cellar", "fresh", "visitor"]
@@ -31,3 +32,60 @@ def test_an_update_leads_to_what_became_of_it(visitor: Person, cellar: Cellar) -
     visitor.sees("The code threw an error.")
     visitor.page.locator(".node.wrong").wait_for()
     visitor.look("trace-wrong")
+
+
+def test_a_delivery_is_watched_and_its_receiver_tried(visitor: Person, cellar: Cellar) -> None:
+    with FlakyReceiver() as receiver:
+        where = f"http://127.0.0.1:{receiver.port}/in"
+        cellar.subscribe({"callback": "http", "destination": where})
+        visitor.sign_in(cellar.token)
+        visitor.press("Deliveries", role="link")
+        visitor.sees(where)
+        visitor.look("deliveries")
+        visitor.page.get_by_role("row", name=where).get_by_role("link").focus()
+        visitor.page.keyboard.press("Enter")
+        visitor.press("Send a test")
+        visitor.sees("200 OK")
+        visitor.look("delivery")
+        visitor.press("End the subscription")
+        visitor.sees("The subscription has ended.")
+
+
+def test_what_is_used_and_how_much_may_be(visitor: Person, cellar: Cellar) -> None:
+    cellar.send(cellar.newest, 20)
+    until(lambda: sum(cellar.status().values()) >= 1, 30)
+    visitor.sign_in(cellar.token)
+    visitor.press("Usage", role="link")
+    visitor.sees("Used in the last day")
+    visitor.find("combobox", "By")
+    visitor.page.keyboard.type("Serv")
+    visitor.press("Show")
+    visitor.page.wait_for_url("**by=serviceObject*")
+    visitor.sees("stored-bytes")
+    visitor.look("usage")
+
+
+def test_who_may_what_is_seen_and_changed(visitor: Person, cellar: Cellar) -> None:
+    visitor.sign_in(cellar.token)
+    visitor.press("Access", role="link")
+    visitor.write("Id of the device", cellar.device)
+    visitor.write("Stream (empty: all)", "air")
+    visitor.press("Grant it")
+    visitor.sees("to everyone")
+    visitor.look("grants")
+    visitor.press("Revoke Cellar \u203a air")
+    visitor.sees("Nothing is granted")
+
+    visitor.press("Tokens", role="link")
+    visitor.write("Name", "display")
+    visitor.find("checkbox", "read")
+    visitor.page.keyboard.press("Space")
+    visitor.press("Make it")
+    visitor.sees("It is shown only now.")
+    visitor.look("tokens")
+    visitor.press("Members", role="link")
+    visitor.sees("No person acts for this tenant")
+    visitor.look("members")
+    visitor.press("Audit log", role="link")
+    visitor.page.get_by_text("revoked").first.wait_for()
+    visitor.look("audit")

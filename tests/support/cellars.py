@@ -40,8 +40,13 @@ class Cellar:
             "streams": {"fahrenheit": {"channels": {"fahrenheit": derived}}},
         }
         self.derived = self._asked("POST", "/", document)["id"]
+        self.subscribe({"callback": "pubsub", "destination": "display"})
+
+    def subscribe(self, wanted: dict[str, Any]) -> str:
+        """Subscribe to what the device sends; return the id."""
         path = f"/{self.device}/streams/air/subscriptions"
-        self._asked("POST", path, {"callback": "pubsub", "destination": "display"})
+        id_: str = self._asked("POST", path, wanted)["id"]
+        return id_
 
     def send_history(self) -> None:
         """Send all of them, and wait until what is derived is stored."""

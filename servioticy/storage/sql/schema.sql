@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0124 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0126 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -696,8 +696,11 @@ CREATE TABLE listings (
     fields text[] NOT NULL,
     channel_types text[] NOT NULL,
     latitude double precision,
-    longitude double precision
+    longitude double precision,
+    revision integer
 );
+COMMENT ON COLUMN listings.revision IS
+    'of the Service Object, where whoever changed it has listed it already; else null';
 COMMENT ON COLUMN listings.fields IS
     'customFields, each as path=value: a.b=5; of an array each element';
 COMMENT ON COLUMN listings.latitude IS 'of customFields.location, as is longitude';
@@ -797,6 +800,14 @@ BEGIN
            AND tenant_id = NEW.tenant_id;
         RETURN NULL;
     END IF;
+    PERFORM 1
+       FROM listings
+      WHERE service_object = NEW.id
+        AND tenant_id = NEW.tenant_id
+        AND revision = NEW.revision;
+    IF FOUND THEN
+        RETURN NULL;
+    END IF;
     INSERT INTO listings (service_object, tenant_id, name, fields, channel_types, latitude,
                           longitude)
     SELECT id, service_objects.tenant_id, listed_name(document), listed_fields(searched),
@@ -808,7 +819,7 @@ BEGIN
     ON CONFLICT (service_object) DO UPDATE
        SET name = excluded.name, fields = excluded.fields,
            channel_types = excluded.channel_types, latitude = excluded.latitude,
-           longitude = excluded.longitude;
+           longitude = excluded.longitude, revision = NULL;
     RETURN NULL;
 END $$;
 
@@ -869,11 +880,14 @@ CREATE TABLE dead_deliveries (
     reason text NOT NULL,
     died_at bigint NOT NULL,
     redrive boolean NOT NULL DEFAULT false,
-    UNIQUE (subscription_id, delivery_id)
+    UNIQUE (subscription_id, delivery_id),
+    bytes bigint NOT NULL DEFAULT 0
 );
 COMMENT ON TABLE dead_deliveries IS 'updates that a receiver has refused for good';
 COMMENT ON COLUMN dead_deliveries.redrive IS 'whether it is to be delivered once more';
+COMMENT ON COLUMN dead_deliveries.bytes IS 'of its document';
 CREATE INDEX dead_deliveries_by_age ON dead_deliveries (died_at);
+CREATE INDEX dead_deliveries_by_tenant ON dead_deliveries (tenant_id, id DESC) INCLUDE (bytes);
 
 -- Fleets: documents with parameters, and the Service Objects that are made from them.
 
@@ -1834,6 +1848,7 @@ SELECT for_all_tenants('servioticy_platform', 'DELETE',
                        '{service_objects, idempotency, claim_codes, templates, dead_deliveries}');
 GRANT SELECT (tenant_id, key, began_at) ON idempotency TO servioticy_platform;
 GRANT SELECT (id, tenant_id, deleted_at) ON templates TO servioticy_platform;
+GRANT INSERT, UPDATE ON listings TO servioticy_api;
 GRANT SELECT (id, tenant_id, died_at) ON dead_deliveries TO servioticy_platform;
 GRANT DELETE ON service_objects, idempotency, claim_codes, templates, dead_deliveries
    TO servioticy_platform;

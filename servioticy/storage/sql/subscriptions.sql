@@ -63,6 +63,17 @@ SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id, stre
  ORDER BY subscriptions.created_at, subscriptions.id
  LIMIT %(rows)s;
 
+-- of_tenant --
+-- The next ones of a tenant, whatever they are to, by their ids.
+SELECT subscriptions.id, subscriptions.document::text, active, trouble::text
+  FROM subscriptions
+  LEFT JOIN cursors ON subscription_id = subscriptions.id
+   AND cursors.tenant_id = subscriptions.tenant_id
+ WHERE subscriptions.tenant_id = %(tenant)s
+   AND subscriptions.id > %(after)s
+ ORDER BY subscriptions.id
+ LIMIT %(rows)s;
+
 -- subscription --
 -- Between tenants: before it is known who asks there is no tenant to name.
 -- By its id alone: a request that names it does not say whose it is.

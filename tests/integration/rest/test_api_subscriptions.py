@@ -44,6 +44,24 @@ def test_the_same_pubsub_subscription_is_refused(alice: Caller) -> None:
     assert subscribe(alice, so, {"callback": "websocket"}).status_code == 201
 
 
+def test_a_tenant_lists_all_that_it_has_made_and_nothing_else(alice: Caller, bob: Caller) -> None:
+    so = alice.create({**SIMPLE, "public": True})
+    made = {
+        alice.ask("POST", f"/{so}/{place}", json={"callback": "pull"}).get_json()["id"]
+        for place in ("streams/a/subscriptions", "subscriptions")
+    }
+    theirs = subscribe(bob, so, {"callback": "pubsub", "destination": "x"}).get_json()["id"]
+
+    first = alice.ask("GET", "/subscriptions?limit=1").get_json()
+    rest = alice.ask("GET", f"/subscriptions?limit=1&after={first['next']}").get_json()
+    last = alice.ask("GET", f"/subscriptions?after={rest['next']}").get_json()
+
+    assert {first["subscriptions"][0]["id"], rest["subscriptions"][0]["id"]} == made
+    assert last == {"subscriptions": []}
+    (found,) = bob.ask("GET", "/subscriptions").get_json()["subscriptions"]
+    assert (found["id"], found["destination"], found["state"]) == (theirs, "x", "active")
+
+
 @pytest.mark.parametrize("place", ["streams/a/subscriptions", "subscriptions"])
 def test_nobody_meets_the_destination_of_another_tenant(
     alice: Caller, bob: Caller, place: str
