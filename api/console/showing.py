@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -30,6 +31,7 @@ def add_filters(app: Flask, base: str) -> None:
         plural=plural,
         size=size,
         amount=amount,
+        price=price,
         unit=unit,
     )
     app.jinja_env.globals["page"] = lambda *names: f"{base}/console{path_of(*names)}"
@@ -101,6 +103,12 @@ def size(count: int) -> str:
 def amount(found: float) -> str:
     """Return a number with its thousands apart; parts where it has any."""
     return f"{found:,.3f}".rstrip("0").rstrip(".") if isinstance(found, float) else f"{found:,}"
+
+
+def price(found: float) -> str:
+    """Return an amount of money: two digits behind the point, or as many as tell something."""
+    digits = 2 if found >= 1 or not found else 2 - math.floor(math.log10(found))
+    return f"{found:,.{digits}f}"
 
 
 def unit(found: str) -> str:
