@@ -28,6 +28,7 @@ from api.trials.trial import Trials
 from api.trials.trying import NoSandbox, TrialsHere
 from ingest.accepting import Accepting
 from ingest.ingest import Ingest
+from ingest.pacing import MAX_SECONDS, Pacing
 from ingest.parsing.batch_reader import BatchReader
 from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
@@ -75,6 +76,7 @@ def create_app(
     accepting = Accepting(settings.requests, waiting, limits, clock)
     reading = (ports.statements("last_updates"), ports.statements("trials"))
     stored = Stored(ports.history, *reading)
+    pacing = Pacing(ReadAfterWrite(ports.history, ports.log, MAX_SECONDS).hold)
     services = Services(
         ports=ports,
         settings=settings,
@@ -85,7 +87,7 @@ def create_app(
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         searches=searches or SearchesHere(ports.history, ports.statements("search")),
         trials=trials or TrialsHere(stored, NoSandbox()),
-        ingest=Ingest(ports.addresses, ports.log, definitions, limits, accepting),
+        ingest=Ingest(ports.addresses, ports.log, definitions, limits, accepting, pacing),
         batches=BatchReader(caller),
         quotas=limits,
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),

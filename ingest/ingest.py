@@ -16,6 +16,7 @@ from ingest import access
 from ingest.accepting import Accepting
 from ingest.batch_hints import hints
 from ingest.batches import ITEM_BYTES, Sorted, Target, sort
+from ingest.pacing import AT_ONCE, Pacing
 from ingest.parsing.definitions import Definitions
 from ingest.quotas import SendersQuotas
 from ingest.updates import Fault, Offered, Outcome, Sent, Taken, Unread
@@ -71,12 +72,15 @@ class Ingest:
         definitions: Definitions,
         quotas: SendersQuotas,
         accepting: Accepting,
+        pacing: Pacing | None = None,
     ) -> None:
+        """Without `pacing` batches wait for nothing."""
         self._addresses = addresses
         self._log = log
         self._definitions = definitions
         self._quotas = quotas
         self._accepting = accepting
+        self._pacing = pacing or Pacing()
 
     def take(self, sent: Sequence[Sent], *, patient: bool = False) -> list[list[Outcome]]:
         """Take what came together; return, for each sender, what became of each of its updates.
@@ -112,7 +116,8 @@ class Ingest:
     ) -> Sorted:
         """Take what is right of a batch, in its order, for streams that its sender may send to.
 
-        Raises OverQuota, Unavailable; then nothing of it is taken, as far as is known.
+        A long one comes into the log in parts, which wait for what is worked on. Raises OverQuota;
+        then nothing of it is taken. Raises Unavailable; then its first parts may be.
         """
         targets = {
             origin: Target(addresses[origin], UpdateReader(stream))
@@ -123,8 +128,10 @@ class Ingest:
         number = len(found.accepted)
         size = found.bytes + ITEM_BYTES * number
         within(self._accepting.count(places.values(), number, size))
-        if number:
-            self._log.append_all([each.record() for each in found.accepted])
+        for first in range(0, number, AT_ONCE):
+            part = [each.record() for each in found.accepted[first : first + AT_ONCE]]
+            self._log.append_all(part)
+            self._pacing.appended(places.values(), len(part))
         found.hints = hints(found.accepted, self._accepting.hints)
         return found
 

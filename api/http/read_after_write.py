@@ -149,6 +149,12 @@ class ReadAfterWrite:
                 raise NotYet
         return self._here(awaited)
 
+    def hold(self, addresses: Iterable[Address]) -> dict[str, str]:
+        """Wait as `wait_for_all` does, in the thread that calls, behind the edge too."""
+        return self._here(
+            dict.fromkeys(Awaited(each.partition, each.tenant) for each in addresses)
+        )
+
     def _here(self, awaited: Iterable[Awaited]) -> dict[str, str]:
         headers: dict[str, str] = {}
         deadline = self._monotonic() + self._seconds

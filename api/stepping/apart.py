@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Generic
 
 from api.stepping.step import A, Step
-from servioticy.apart.asking import OtherProcess
+from servioticy.apart.asking import OtherProcess, TookTooLong
 from servioticy.errors import Unavailable
 from servioticy.refusals import TooMany
 
@@ -41,7 +41,11 @@ class StepsApart(Generic[A]):
         """numbers that the process is still to be told of"""
 
     def steps(self, asked: A) -> Iterator[Step]:
-        """Yield what the process finds. Raises Unavailable, and TooMany of a tenant's own."""
+        """Yield what the process finds. Raises Unavailable, and TooMany of a tenant's own.
+
+        A step that takes too long is one, too: it found nothing, and is paid for before that is
+        raised.
+        """
         number, tenant = next(self._numbers), asked.caller
         self._begin(tenant)
         try:
@@ -49,6 +53,9 @@ class StepsApart(Generic[A]):
             while step is not None:
                 yield step
                 step = self._asked(number, None)
+        except TookTooLong as late:
+            yield Step(b"", late.seconds)
+            raise
         finally:
             self._end(tenant, number)
 

@@ -66,6 +66,14 @@ def waits(sent: Iterable[Sent], now: float) -> Waits:
     return Waits(_percentile(seconds, 0.5), _percentile(seconds, 0.99), seconds[-1])
 
 
+def since(begin: float, ready: float) -> float:
+    """Return when the attack began: with making ready, where that took no second.
+
+    Of a few updates every one would be a p99.
+    """
+    return ready if ready - begin >= WINDOW_SECONDS else begin
+
+
 def usual(before: Waits) -> float:
     """Return the p99 in seconds up to which the innocent is served as before the attack."""
     return max(TIMES_AS_SLOW * before.p99, NOISE_SECONDS)

@@ -11,7 +11,14 @@ from pathlib import Path
 
 from benchmarks.attacks import notes, running
 from benchmarks.attacks.apart import prepared
-from benchmarks.attacks.arrivals import Suffered, Waits, recovered, usual, waits
+from benchmarks.attacks.arrivals import (
+    Suffered,
+    Waits,
+    recovered,
+    since,
+    usual,
+    waits,
+)
 from benchmarks.attacks.attack import Attack
 from benchmarks.attacks.attacker import Place
 from benchmarks.attacks.idler import idles
@@ -98,7 +105,7 @@ def measure(
             apart.begin()
             forever = float("inf")
             watch.until(lambda: apart.is_over() or apart.is_ready, forever, "makes ready")
-            ready = time.perf_counter()
+            ready = since(begin, time.perf_counter())
             watch.until(apart.is_over, forever, attack.id)
             attacker, lateness = apart.processor_seconds(), idler.heard()
         used = {name: each - used.get(name, 0.0) for name, each in running.used(found).items()}

@@ -23,6 +23,11 @@ from servioticy.errors import Unavailable
 class TookTooLong(Unavailable):
     """The other process did not answer in time, and was ended."""
 
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(f"{what} did not answer within {seconds:g} s")
+        self.seconds = seconds
+        """for which nobody else could ask it"""
+
 
 def command(module: str) -> tuple[str, ...]:
     """Return the command that runs a module of ours, which calls `answering.serve`."""
@@ -56,7 +61,7 @@ class OtherProcess:
             return process.ask(request)
         except BlockingIOError as error:
             self.stop()
-            raise TookTooLong(f"{self._what} did not answer within {self.seconds:g} s") from error
+            raise TookTooLong(self._what, self.seconds) from error
         except (EOFError, OSError) as error:
             self.stop()
             raise Unavailable(f"{self._what} ended") from error

@@ -12,6 +12,7 @@ from quota_builders import Ground
 
 from ingest.accepting import Accepting
 from ingest.ingest import Ingest
+from ingest.pacing import Pacing
 from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
 from ingest.updates_waiting import UpdatesWaiting
@@ -86,7 +87,7 @@ class PlayedDocuments:
 class PlayedIngest:
     """All that is behind it."""
 
-    def __init__(self, addresses: Addresses, **quotas: int) -> None:
+    def __init__(self, addresses: Addresses, pacing: Pacing | None = None, **quotas: int) -> None:
         self.log, self.documents, self.waiting = PlayedLog(), PlayedDocuments(), 0
         self.ground = Ground(**quotas)
         parser = DocumentParser()
@@ -98,7 +99,7 @@ class PlayedIngest:
             limits,
             time.time,
         )
-        self.ingest = Ingest(addresses, self.log, self.definitions, limits, accepting)
+        self.ingest = Ingest(addresses, self.log, self.definitions, limits, accepting, pacing)
 
     def document(self, key: VersionKey) -> bytes:
         return self.documents.document_of(key)

@@ -13,6 +13,7 @@ from api.search.searching import Search
 from api.stepping import answering
 from api.stepping.answering import Answering
 from api.stepping.step import Step
+from servioticy.apart.asking import TookTooLong
 from servioticy.domain.model import StreamKey
 from servioticy.domain.search.criteria import Criteria
 from servioticy.errors import Unavailable
@@ -167,6 +168,24 @@ def test_what_it_took_until_it_was_refused_is_told_before(
     with pytest.raises(Refused, match="too much"):
         next(steps)
     assert other.answering._begun == other.answering._failed == {}
+
+
+def test_a_step_that_took_too_long_is_paid_for(
+    searches: SearchesApart, other: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process was its own all that time, and is ended for it: nobody else could ask."""
+    steps = searches.steps(search())
+    next(steps)
+
+    def ask(_request: bytes) -> bytes:
+        raise TookTooLong("the process", 30.0)
+
+    monkeypatch.setattr(other, "ask", ask)
+
+    assert next(steps) == Step(b"", 30.0)
+    with pytest.raises(TookTooLong, match="did not answer within 30 s"):
+        next(steps)
+    assert searches._begun == {}
 
 
 def test_why_it_ended_is_forgotten_where_nobody_asks(

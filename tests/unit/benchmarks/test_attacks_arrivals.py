@@ -14,6 +14,7 @@ from benchmarks.attacks.arrivals import (
     Waits,
     faults,
     recovered,
+    since,
     usual,
     waits,
 )
@@ -72,6 +73,12 @@ def test_who_sends_nothing_is_not_as_before() -> None:
 def test_a_quick_machine_s_noise_is_not_an_attack() -> None:
     assert usual(Waits(0.01, NOISE_SECONDS / 4, 0.03)) == NOISE_SECONDS
     assert usual(Waits(0.01, NOISE_SECONDS, 0.03)) == 2 * NOISE_SECONDS
+
+
+def test_making_ready_is_told_apart_where_it_took_a_second() -> None:
+    """Of a few updates every one would be a p99."""
+    assert since(10.0, 11.0) == 11.0
+    assert since(10.0, 10.9) == 10.0
 
 
 def test_at_every_border_the_innocent_was_served() -> None:

@@ -1,0 +1,101 @@
+"""Batches come into the log no faster than it is worked on: others stand behind them there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+import msgspec
+import pytest
+from memory import MemoryPlatform
+from support.delivery_stores import Catalog
+from support.played_ingest import PlayedIngest
+
+from api.http.read_after_write import HEADER, ReadAfterWrite
+from ingest.pacing import AT_ONCE, MAX_TENANTS, Pacing
+from servioticy.domain.batches.items import Item
+from servioticy.domain.model import SensorUpdate, StreamRef, Timestamp
+from servioticy.domain.records import UpdateRecord
+from servioticy.ports.addresses import Address
+
+FLOW = StreamRef("pump", "flow")
+UPDATE = b'{"channels":{"v":{"current-value":1}},"lastUpdate":%d}'
+
+
+def an_address(tenant: int = 1, partition: int = 0) -> Address:
+    return Address(tenant, "pump", tenant, False, 1, partition, 1)
+
+
+class Waits:
+    """Notes when it is waited."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[int]] = []
+        self.pacing = Pacing(self.wait)
+
+    def wait(self, addresses: Collection[Address]) -> None:
+        self.asked.append([each.partition for each in addresses])
+
+
+def test_who_sends_little_waits_for_nothing_and_every_thousand_are_waited_for() -> None:
+    """However they are cut into batches."""
+    waits = Waits()
+    for _ in range(AT_ONCE - 1):
+        waits.pacing.appended([an_address()], 1)
+    assert waits.asked == []
+
+    waits.pacing.appended([an_address(), an_address(partition=3)], 1)
+    assert waits.asked == [[0, 3]]
+    waits.pacing.appended([an_address()], AT_ONCE - 1)
+    assert len(waits.asked) == 1
+
+
+def test_each_tenant_waits_for_its_own() -> None:
+    waits = Waits()
+    for tenant in (1, 2):
+        waits.pacing.appended([an_address(tenant)], AT_ONCE - 1)
+    waits.pacing.appended([], AT_ONCE)
+    assert waits.asked == []
+
+    waits.pacing.appended([an_address(2)], 1)
+    assert len(waits.asked) == 1
+
+
+def test_of_many_tenants_those_are_forgotten_that_have_sent_nothing_for_longest() -> None:
+    waits = Waits()
+    for tenant in range(MAX_TENANTS + 1):
+        waits.pacing.appended([an_address(tenant)], AT_ONCE - 1)
+    waits.pacing.appended([an_address(0)], 1)
+    assert waits.asked == []
+
+    waits.pacing.appended([an_address(MAX_TENANTS)], 1)
+    assert len(waits.asked) == 1
+
+
+def test_a_long_batch_comes_in_parts_and_each_waits_for_the_one_before() -> None:
+    """A body holds many thousands: appended at once all others would stand behind them."""
+    there: list[int] = []
+    way = PlayedIngest(Catalog(), Pacing(lambda _addresses: there.append(len(way.log.came))))
+    number = 2 * AT_ONCE + 1
+
+    def item(at: int) -> Item:
+        update = SensorUpdate(FLOW, Timestamp(at), UPDATE % at)
+        return Item(at, FLOW, lambda _reader: update)
+
+    found = way.ingest.take_batch([item(at) for at in range(number)], {FLOW: an_address()})
+
+    assert there == [AT_ONCE, 2 * AT_ONCE]
+    assert [each.body for each in way.log.came] == [UPDATE % at for at in range(number)]
+    assert len(found.accepted) == number
+
+
+def test_it_is_waited_until_all_is_worked_on_and_not_for_long() -> None:
+    """Where nothing is worked on it is taken all the same."""
+    platform = MemoryPlatform()
+    waiting = ReadAfterWrite(platform.history, platform.log, 0.1)
+    assert waiting.hold([an_address()]) == {}
+
+    platform.log.append(0, UpdateRecord(*FLOW, Timestamp(1), msgspec.Raw(UPDATE % 1)))
+    began = time.monotonic()
+    assert waiting.hold([an_address()]) == {HEADER: "1"}
+    assert time.monotonic() - began == pytest.approx(0.1, abs=0.09)
