@@ -68,6 +68,7 @@ WHY = {
     "delivery/feeds/rereading.py:Rereading._begin": "one question for all who are new, or one",
     "delivery/feeds/rereading.py:Rereading._fill": "one page at a time, by tenants in turn",
     "delivery/serving.py:read": OURS,
+    "ingest/pacing.py:Pacing.__init__": BRIEF,
     "ingest/quotas.py:SendersQuotas.__init__": BRIEF,
     "ingest/updates_waiting.py:UpdatesWaiting.__init__": BRIEF,
     "servioticy/domain/cache.py:Cache.__init__": BRIEF,
