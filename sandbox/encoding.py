@@ -18,7 +18,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 """The last integer up to which JavaScript's numbers leave none out. Later timestamps, such as
 nanoseconds, go to the engine as texts, and are bigints there."""
 
-SETTLES, BY_INPUT, SKIPS = 1, 2, 4
+SETTLES, BY_INPUT, SKIPS, WINDOWED = 1, 2, 4, 8
 """The options of a node, as bits; as in trees.js."""
 
 PORTION_NODES = 5000
@@ -82,6 +82,7 @@ def _portions(nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:
 
 def _node(node: Node, slots: Mapping[str, int]) -> tuple[Any, ...]:
     options = SETTLES * node.settles + BY_INPUT * node.by_input + SKIPS * node.skips
+    options += WINDOWED * node.windowed
     program = -1 if node.code is None else slots[node.code.id]
     own = -1 if node.own is None else node.own
     return program, node.inputs, node.wakes, own, options, node.name

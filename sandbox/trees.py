@@ -61,6 +61,14 @@ class Node:
     keeps: bool = False
     """It keeps entries under keys, may be woken by the clock, and computes whatever arrives: what
     timestamps mean to it is its evaluator's affair."""
+    windowed: bool = False
+    """Its inputs are windows: all but its own last output come with what wakes it, and nothing
+    else is read of their stream. The document of such an update has `windows`, one for each input
+    in order (null for its own), and `lastUpdate`."""
+
+    def comes(self, argument: int, number: int) -> bool:
+        """Tell whether an input comes with what wakes the composite through `argument`."""
+        return number == argument or (self.windowed and number != self.own)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

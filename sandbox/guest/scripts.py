@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 # Downwards: each may use what those above give, and the last two change what all find.
-_BOOT = b"""(function (step, clock, helpers, paths, runner, trees, guards, lockdown) {
+_BOOT = b"""(function (step, clock, helpers, paths, windows, runner, trees, guards, lockdown) {
   "use strict";
   const time = clock(step);
   const iot = helpers(time);
-  const run = runner(time, paths());
-  const grown = trees(time, run);
+  const ways = paths();
+  const run = runner(time, ways);
+  const grown = trees(time, run, windows(ways));
   guards();
   lockdown(iot);
   return [run.define, run.source, grown[0], grown[1]];
 })"""
-_FILES = ("clock", "helpers", "paths", "runner", "trees", "guards", "lockdown")
+_FILES = ("clock", "helpers", "paths", "windows", "runner", "trees", "guards", "lockdown")
 
 
 CLOCKS = {"frozen": b"0", "running": b"1"}

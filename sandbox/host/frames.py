@@ -13,6 +13,9 @@ MAX_TREES = 1000
 MAX_BYTES = 1024 * 1024
 """Of updates in one frame."""
 
+MAX_WINDOW_BYTES = 4 * 1024 * 1024
+"""The same, where windows come: one has aggregates of 10,000 devices, some 330 bytes each."""
+
 EVENT_BYTES = 50
 """What an update takes beside its document."""
 
@@ -50,11 +53,26 @@ def tree_bytes(tree: Tree) -> int:
     return sum([EVENT_BYTES + len(each.document) for each in tree])
 
 
+def most_bytes(call: Call) -> int:
+    """Return how many bytes the first tree of a call may have, with all that it can read."""
+    brings = [call.wiring.nodes[each.node].wakes for tree in call.trees[:1] for each in tree]
+    return (
+        MAX_WINDOW_BYTES
+        if any(call.wiring.nodes[wake.node].windowed for wakes in brings for wake in wakes)
+        else MAX_BYTES
+    )
+
+
 def is_too_large(call: Call) -> bool:
     """Tell whether even the first tree of a call is too large for a frame."""
-    lasts = sum(map(last_bytes, call.lasts))
+    size = first_bytes(call)
+    return size > MAX_BYTES and size > most_bytes(call)
+
+
+def first_bytes(call: Call) -> int:
+    """Return how many bytes the first tree of a call has, with all that it can read."""
     first = [len(each.document) for tree in call.trees[:1] for each in tree]
-    return lasts + sum(first) > MAX_BYTES
+    return sum(map(last_bytes, call.lasts)) + sum(first)
 
 
 def is_step(call: Call) -> bool:
@@ -89,10 +107,11 @@ def ended_step(call: Call, kind: str, message: str) -> Grown:
     wake = next(w for w in call.wiring.nodes[event.node].wakes if w.number == event.only)
     times = {each.node: each.timestamp for each in call.lasts}
     times[event.node] = max(event.timestamp, times.get(event.node, event.timestamp))
+    node = call.wiring.nodes[wake.node]
     inputs = [
         event.timestamp
-        if argument == wake.argument
+        if node.comes(wake.argument, argument)
         else max((times[each] for each in members if each in times), default=None)
-        for argument, members in enumerate(call.wiring.nodes[wake.node].inputs)
+        for argument, members in enumerate(node.inputs)
     ]
     return Grown([[]], [Ended(wake.node, kind, 1, 0, 0, message, inputs)])

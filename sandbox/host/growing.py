@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 from sandbox.host.allowance import Allowance, TookTooLong
 from sandbox.host.apart import TOGETHER, Apart
 from sandbox.host.exclusion import Exclusion
-from sandbox.host.frames import MAX_BYTES, ended_step, is_step, is_too_large, woken
+from sandbox.host.frames import (
+    MAX_BYTES,
+    ended_step,
+    first_bytes,
+    is_step,
+    is_too_large,
+    most_bytes,
+    woken,
+)
 from sandbox.host.grown import Part
 from sandbox.host.knowledge import Definition, Sizes
 from sandbox.host.options import SandboxOptions
@@ -26,6 +34,10 @@ MAX_BUDGET_MS = 1000.0
 BEGIN_MS = 40
 """No tree is begun after so many milliseconds of a frame, except the first one: a frame ends
 soon, however slow its programs are, and what is left of it comes in another."""
+
+BYTES_A_MS = 16 * 1024
+"""A tree that is larger than a frame has a millisecond more for each of these: they have to be
+read before any code runs."""
 
 PATIENCE = (AT_FIRST, 2, 4)
 """So many budgets of wall time are tried while the machine does not give the worker one of the
@@ -70,7 +82,7 @@ class Growing:
         if len(calls) > 1 and self._shared.apart.holds(self._tenant, TOGETHER):
             return self._one_by_one(calls)
         if len(calls) == 1 and is_too_large(first):
-            text = f"more than {MAX_BYTES} bytes of inputs"
+            text = f"more than {most_bytes(first)} bytes of inputs"
             return [ended_step(first, "error", text) if alone else Grown([], [], failed=True)]
         answer = self._grow_patiently(calls)
         if isinstance(answer, Failure) and len(calls) == 1 and answer.kind == "crash":
@@ -164,6 +176,8 @@ class Growing:
     def _milliseconds(self, calls: Sequence[Call]) -> float:
         """Return how long a frame of these calls may take."""
         base, more = self._shared.options.budget_ms, self._shared.options.budget_ms_per_update
+        if len(calls) == 1 and len(calls[0].trees) == 1:
+            base += max(0, first_bytes(calls[0]) - MAX_BYTES) / BYTES_A_MS
         if len(calls) == 1 and is_step(calls[0]):
             return base + more
         steps = sum([len(call.trees) * len(call.wiring.nodes) for call in calls])

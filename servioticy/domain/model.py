@@ -173,6 +173,8 @@ class Composite:
     operator: Hashable = None
     """What that runs in place of JavaScript, one computation at a time: whatever it understands.
     None: the code of channels and filters."""
+    windowed: bool = False
+    """Its inputs are windows, all of which come with what wakes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,7 @@ def _node(
         composite.options.missing == "skip",
         name,
         keeps,
+        composite.windowed,
     )
 
 

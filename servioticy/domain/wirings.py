@@ -29,6 +29,7 @@ def made_wiring(nodes: tuple[trees.Node, ...]) -> Paused[trees.Wiring]:
             each.skips,
             each.name,
             each.keeps,
+            each.windowed,
         )
         content.update(repr(facts).encode("utf-8", "surrogatepass"))
     return trees.Wiring(content.hexdigest(), nodes)

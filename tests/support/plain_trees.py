@@ -197,7 +197,9 @@ class _Growing:
     def _computation(self, trigger: Update, wake: Any) -> Computation:
         region, node = self._region, self._region.nodes[wake.node]
         inputs = [
-            trigger if number == wake.argument else region.newest(members)
+            trigger
+            if number == wake.argument or (node.windowed and number != node.own)
+            else region.newest(members)
             for number, members in enumerate(node.inputs)
         ]
         last, timestamp = region.lasts.get(wake.node), trigger.timestamp

@@ -18,6 +18,7 @@ from sandbox.encoding import (
     PORTION_NODES,
     SETTLES,
     SKIPS,
+    WINDOWED,
     encode_frame,
     encode_program,
     encode_wiring,
@@ -94,7 +95,7 @@ def test_an_event_tells_its_place_and_what_it_is_to_wake_where_it_has_them() -> 
 def test_a_large_wiring_is_sent_in_portions(more: int, portions: int) -> None:
     """Each says how many nodes there are, and which is its first."""
     read = Node((Wake(0, 1, 0), Wake(2, 1, 1)), name="\ud800")
-    code = Node((), PROGRAM, ((0,), (0, 2)), own=1, settles=True, skips=True)
+    code = Node((), PROGRAM, ((0,), (0, 2)), own=1, settles=True, skips=True, windowed=True)
     nodes = (read, code, *[Node()] * (PORTION_NODES + more - 2))
 
     told = [orjson.loads(each) for each in encode_wiring(Wiring("w", nodes), 7, {"p": 9})]
@@ -103,7 +104,7 @@ def test_a_large_wiring_is_sent_in_portions(more: int, portions: int) -> None:
     assert [each[:3] for each in told] == [[7, whole, n * PORTION_NODES] for n in range(portions)]
     assert sum(len(each[3]) for each in told) == whole
     assert told[0][3][0] == [-1, [], [[0, 1, 0], [2, 1, 1]], -1, 0, "\ufffd"]
-    assert told[0][3][1] == [9, [[0], [0, 2]], [], 1, SETTLES + SKIPS, ""]
+    assert told[0][3][1] == [9, [[0], [0, 2]], [], 1, SETTLES + SKIPS + WINDOWED, ""]
     assert told[-1][3][-1] == [-1, [], [], -1, 0, ""]
 
 

@@ -11,6 +11,7 @@ from sandbox.host.frames import (
     EVENT_BYTES,
     MAX_BYTES,
     MAX_TREES,
+    MAX_WINDOW_BYTES,
     ended_step,
     frames,
     is_step,
@@ -143,3 +144,33 @@ def test_a_step_that_is_ended_tells_what_it_read(at: int, inputs: list[int | Non
 
     assert (grown.made, grown.failed) == ([[]], False)
     assert grown.ended == [Ended(3, "timeout", 1, 0, 0, "too long", inputs)]
+
+
+@pytest.mark.parametrize(
+    ("windowed", "size", "too_large"),
+    [
+        (False, MAX_BYTES, False),
+        (False, MAX_BYTES + 1, True),
+        (True, MAX_BYTES + 1, False),
+        (True, MAX_WINDOW_BYTES, False),
+        (True, MAX_WINDOW_BYTES + 1, True),
+    ],
+)
+def test_windows_may_be_larger_than_other_updates(
+    windowed: bool, size: int, too_large: bool
+) -> None:
+    """One that tells of ten thousand devices comes in a frame of its own."""
+    call = a_call(PROGRAM, Event(0, 2, b" " * size), windowed=windowed)
+
+    assert is_too_large(call) == too_large
+
+
+def test_a_step_over_windows_had_the_inputs_that_woke_it() -> None:
+    """Whatever has come of their stream since; its own last output is another matter."""
+    nodes = (Node((Wake(0, 1, 0),)), Node((), PROGRAM, ((0,), (0,), (1,)), own=2, windowed=True))
+    lasts = [Last(0, 9, b"{}"), Last(1, 3, b"{}")]
+    call = a_call_of(Wiring("windows", nodes), an_event(at=5)._replace(only=0), lasts=lasts)
+
+    (ended,) = ended_step(call, "timeout", "").ended
+
+    assert ended.inputs == [5, 5, 3]

@@ -20,6 +20,7 @@ OTHERWISE = {
     "skips": True,
     "name": "stream",
     "keeps": True,
+    "windowed": True,
 }
 
 

@@ -301,8 +301,20 @@
     for (let i = 0; i < left.length; i++) delete global[left[i]];
   }
 
+  // Of what is large nothing is kept until the program computes again, which may be never.
+  function letGo(program) {
+    const { inputs, values, channels } = program;
+    for (let i = 0; i < inputs.length; i++) inputs[i] = null;
+    for (let i = 0; i < values.length; i++) values[i] = null;
+    for (let i = 0; i < channels.length; i++) {
+      const given = channels[i].values;
+      for (let j = 0; j < given.length; j++) given[j] = null;
+    }
+    apply(program.set, undefined, values);
+  }
+
   return {
     define, source, programs, compute, passes, sweep, tooLong, quoted, parse, stringify, frozen,
-    thrown, keys, slice, LONG, POST_FILTER, fault: () => verdict,
+    thrown, keys, slice, LONG, POST_FILTER, letGo, fault: () => verdict,
   };
 })

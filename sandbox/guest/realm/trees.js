@@ -3,12 +3,12 @@
 // This is the law itself, not a clever form of it: whom an update wakes computes in order, what
 // it makes is its stream's last update at once, and wakes others when its turn comes. As in
 // the runner: nothing of this has a global name, no iteration, writes only to what exists.
-(function (time, run) {
+(function (time, run, windowIn) {
   "use strict";
   const { real } = time;
   const {
     programs, compute, passes, sweep, tooLong, quoted, parse, stringify, frozen, thrown, keys, slice,
-    LONG, POST_FILTER,
+    LONG, POST_FILTER, letGo,
   } = run;
   const toBig = BigInt;
   const toNumber = Number;
@@ -19,6 +19,7 @@
   const SETTLES = 1;
   const BY_INPUT = 2;
   const SKIPS = 4;
+  const WINDOWED = 8;
   // Characters of an answer: no tree is begun beyond so many, and none grows by more, except
   // that one update is never too many. In UTF-8, with what a last output may add, they fit into
   // a frame (protocol.py).
@@ -173,10 +174,14 @@
     return best;
   }
 
+  // Whether an input comes with the update that wakes the composite through `argument`.
+  const comes = (node, argument, input) =>
+    input === argument || ((node.options & WINDOWED) !== 0 && input !== node.own);
+
   function lacks(node, argument) {
     const { inputs, own } = node;
     for (let i = 0; i < inputs.length; i++) {
-      if (i !== argument && i !== own && newest(inputs[i]) === null) return true;
+      if (i !== own && !comes(node, argument, i) && newest(inputs[i]) === null) return true;
     }
     return false;
   }
@@ -184,7 +189,7 @@
   function noteTimes(node, argument, update) {
     const { inputs, times } = node;
     for (let i = 0; i < inputs.length; i++) {
-      const from = i === argument ? update : newest(inputs[i]);
+      const from = comes(node, argument, i) ? update : newest(inputs[i]);
       times[i] = from === null ? null : from.last;
     }
   }
@@ -217,7 +222,7 @@
     }
     const { inputs, own } = node;
     for (let i = 0; i < inputs.length; i++) {
-      const from = i === argument ? update : i === own ? null : newest(inputs[i]);
+      const from = comes(node, argument, i) ? update : i === own ? null : newest(inputs[i]);
       if (from === null) continue;
       const { name } = nodes[from.node];
       const before = uses[name];
@@ -244,12 +249,13 @@
     }
     const given = program.inputs;
     const { inputs, times, own, last } = node;
+    const windowed = (node.options & WINDOWED) !== 0;
     let trigger = update.last;
     if ((node.options & BY_INPUT) !== 0 && last !== null && last.last >= trigger) trigger = later(last.last);
     let floor = trigger;
     for (let i = 0; i < inputs.length; i++) {
       const members = inputs[i];
-      const from = i === argument ? update : members.length === 1 ? nodes[members[0]].last : newest(members);
+      const from = comes(node, argument, i) ? update : members.length === 1 ? nodes[members[0]].last : newest(members);
       if (from === null) {
         times[i] = null;
         given[i] = null;
@@ -257,7 +263,8 @@
         times[i] = from.last;
         if (i !== own && from.last > floor) floor = from.last;
         const value = from.text === null ? from.value : valueOf(from);
-        given[i] = program.whole ? frozen(value) : value;
+        if (windowed && i !== own) given[i] = windowIn(value, i, program.whole);
+        else given[i] = program.whole ? frozen(value) : value;
       }
     }
     if (last !== null && last.last > floor) floor = last.last;
@@ -277,6 +284,7 @@
       fault = { kind: "script-error", message: quoted(thrown(error)) };
     } finally {
       sweep();
+      if (windowed) letGo(program);
     }
     fail(node, fault, update);
     return undefined;

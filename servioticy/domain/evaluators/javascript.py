@@ -123,7 +123,8 @@ class _Growing:
             trees = self._call.trees[done:]
             for tree, made in zip(trees, grown.made, strict=False):
                 for event in tree:
-                    self._becomes(Last(event.node, event.timestamp, event.document))
+                    if not self._brings_windows(event.node):
+                        self._becomes(Last(event.node, event.timestamp, event.document))
                 for each in made:
                     self._becomes(Last(each.node, each.timestamp, each.document, each.state))
 
@@ -135,6 +136,11 @@ class _Growing:
     def grown(self) -> Grown:
         """All that has come of the call."""
         return Grown(self._made, self._ended.all(), self._makes_too_much)
+
+    def _brings_windows(self, node: int) -> bool:
+        """Whether nobody reads the last update of a stream, only what comes."""
+        nodes = self._call.wiring.nodes
+        return any(nodes[wake.node].windowed for wake in nodes[node].wakes)
 
     def _becomes(self, new: Last) -> None:
         last = self._lasts.get(new.node)

@@ -80,8 +80,11 @@ def step(
         names = tuple([call.wiring.nodes[each].name if each >= 0 else "" for each in numbers])
     clock = max(numbers.values()) + 1 if wake.argument == CLOCK else None
     wiring = single(call.wiring, node, inputs, names, clock)
+    unread = event.node if composite.windowed else None
     known = [
-        lasts[each]._replace(node=number) for each, number in numbers.items() if each in lasts
+        lasts[each]._replace(node=number)
+        for each, number in numbers.items()
+        if each in lasts and each != unread
     ]
     if wake.argument == CLOCK:
         numbers.setdefault(event.node, len(numbers))
@@ -96,10 +99,10 @@ def inputs_read(
     composite: Node, event: Event, wake: Wake, lasts: Mapping[int, Last]
 ) -> list[int | None]:
     """Which stream is read through each input, by its number; None: one without updates."""
-    read = [_newest(members, lasts) for members in composite.inputs]
-    if wake.argument != CLOCK:
-        read[wake.argument] = event.node
-    return read
+    return [
+        event.node if composite.comes(wake.argument, number) else _newest(members, lasts)
+        for number, members in enumerate(composite.inputs)
+    ]
 
 
 def single(
