@@ -28,6 +28,7 @@ BENCHMARKS = (
     "backup",
     "beside",
     "deletion",
+    "retention",
     "attacks",
     "neighbours",
     "border",

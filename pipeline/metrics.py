@@ -11,6 +11,8 @@ from servioticy.metrics import Registry
 from servioticy.metrics.names import (
     BATCH_UPDATES,
     COMPUTATIONS,
+    EXPIRED_BYTES,
+    EXPIRED_UPDATES,
     LAG,
     PUT_OFF,
     PUT_OFF_WAITING,
@@ -21,6 +23,7 @@ from servioticy.metrics.names import (
     STORED_UPDATES,
 )
 from servioticy.ports.batches import Batch
+from servioticy.ports.expiry import Expired
 from servioticy.ports.partition_store import PartitionStore
 
 
@@ -46,6 +49,8 @@ class TaskMetrics:
         self._batch_updates = registry.histogram(BATCH_UPDATES)
         self._computations = cache(registry.counter(COMPUTATIONS).labels)
         self._stage_seconds = cache(registry.counter(STAGE_SECONDS).labels)
+        self._expired_updates = registry.counter(EXPIRED_UPDATES)
+        self._expired_bytes = registry.counter(EXPIRED_BYTES)
         self._put_off = registry.counter(PUT_OFF)
         self._waiting = registry.gauge(PUT_OFF_WAITING)
         registry.observe(SANDBOX_FRAMES, lambda: sandboxes.frames)
@@ -72,6 +77,11 @@ class TaskMetrics:
         if batch.put_off or batch.taken_up:
             self._put_off.labels(partition).inc(len(batch.put_off))
             self._waiting.labels(partition).inc(len(batch.put_off) - len(batch.taken_up))
+
+    def expired(self, done: Expired) -> None:
+        """Count what was removed as it was old."""
+        self._expired_updates.inc(done.updates)
+        self._expired_bytes.inc(done.bytes)
 
     def waiting(self, partition: int, records: int) -> None:
         """Note how many records wait in a partition that is begun here."""
@@ -105,6 +115,11 @@ class _ObservedStore:
         found = self._store.waiting(partition)
         self._metrics.waiting(partition, sum(found.values()))
         return found
+
+    def expire(self, tenant: int, after: int, streams: int, most: int, most_bytes: int) -> Expired:
+        done = self._store.expire(tenant, after, streams, most, most_bytes)
+        self._metrics.expired(done)
+        return done
 
     def end(self, partition: int) -> None:
         self._metrics.left(partition)

@@ -16,6 +16,7 @@ from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.service_objects import is_public
 from servioticy.domain.documents.spelling import check_document
 from servioticy.domain.model import Definition, ServiceObjectKey, StreamRef
+from servioticy.domain.retention import check_retention
 from servioticy.ports.service_objects import CurrentVersion
 from servioticy.refusals import NotAuthorized, NotFound
 
@@ -33,6 +34,7 @@ def parse_and_check(
     """
     check_document(document)
     definition = services.definitions.parsed(document, service_object)
+    check_retention(document)
     problems = services.check(definition)
     problems += problems_with_conditions(document, service_object, services)
     if problems:

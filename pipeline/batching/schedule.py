@@ -30,6 +30,7 @@ from pipeline.batching.pieces import Pieces
 from pipeline.batching.slots import Slots
 from pipeline.batching.uncomputed import Uncomputed
 from pipeline.changes.control import Control
+from pipeline.changes.expiring import Expiring
 from pipeline.changes.purging import Purging
 from pipeline.engine import Engine
 from pipeline.limits import MAX_WAITING
@@ -121,6 +122,9 @@ class Schedule:
             self._others_wait,
         )
         self._purging = Purging(partition, fairness.shares, engine.heals, engine.clock)
+        self._expiring = Expiring(
+            partition.number, partition.store, fairness.shares, engine.heals, engine.clock
+        )
 
     def take(self, rows: Sequence[Row]) -> None:
         """Work on rows that follow the stored progress.
@@ -246,7 +250,8 @@ class Schedule:
         """Whether there is something to do though no rows come."""
         partition = self._partition
         is_time = not partition.times.left(self._now() * 1000)
-        return self.is_busy or bool(partition.waiting) or partition.to_purge or is_time
+        is_left = partition.to_purge or not self._expiring.left()
+        return self.is_busy or bool(partition.waiting) or is_left or is_time
 
     @property
     def is_busy(self) -> bool:
@@ -286,8 +291,10 @@ class Schedule:
         return any(each is None or whose(each.service_object) != tenant for each in records)
 
     def purge(self, *, idle: bool) -> None:
-        """Remove a little of what was deleted or erased; `idle`: no rows have come."""
-        self._purging.work(idle=idle and not self._partition.waiting)
+        """Remove a little of what is deleted, erased or too old; `idle`: no rows have come."""
+        idle = idle and not self._partition.waiting
+        self._purging.work(idle=idle)
+        self._expiring.work(idle=idle)
 
     def patience(self) -> float:
         """Seconds to wait for rows before something else is to be done."""
@@ -300,7 +307,8 @@ class Schedule:
             return WAITING_SECONDS if self._shares.over() >= waiting or self.is_busy else 0.0
         if self._partition.to_purge and not self.is_busy:
             return 0.0
-        return min(QUIET_SECONDS, self._partition.times.left(self._now() * 1000) / 1000)
+        left = self._partition.times.left(self._now() * 1000) / 1000
+        return min(QUIET_SECONDS, left, self._expiring.left())
 
     def _new_batch(self, end: TreeKey) -> FormingBatch:
         return FormingBatch(end, self._shares, self._fairness.slice_seconds)

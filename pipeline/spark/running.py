@@ -37,6 +37,8 @@ ABANDONED_SECONDS = 5.0
 STARTING_SECONDS = 60.0
 """Added while a query starts."""
 
+SECONDS_OF_A_DAY = 86_400
+
 READY_FILE = "SERVIOTICY_READY_FILE"
 """Environment variable: a file to make once every partition is being worked on."""
 
@@ -64,6 +66,8 @@ def _run(
     check_log(settings, database)
     ends, store = log_ends(settings), partition_store(database)
     partitions = ends.partitions()
+    days = settings.store.retention_days
+    store.keep_for(days * SECONDS_OF_A_DAY or None)
     lag, starts = Lag(ends, registry), registry.counter(QUERY_STARTS)
     with java.known():
         spark = job.session(settings, java.classes, partitions, scratch)

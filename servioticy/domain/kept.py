@@ -84,6 +84,7 @@ TABLES_LEFT_OUT: Mapping[str, str] = {
     "migrations": "a restore makes the schema by the files themselves; which ones is in the file",
     "log_identity": "a restored platform has another log",
     "updates": "the table above stored_updates: it has no rows of its own",
+    "retention": "a setting, which the pipeline notes at its start",
     "console_sessions": "whoever was signed in signs in again",
     "searched_streams": "columns for searches are made anew where somebody searches",
     "search_blocks": "as searched_streams",

@@ -186,6 +186,15 @@ STAGE_SECONDS = Metric(
     "time in each stage; stage is `dispatch`, `fetch`, `transform` or `emit`",
     ("stage",),
 )
+EXPIRED_UPDATES = Metric(
+    "servioticy_expired_updates_total",
+    "counter",
+    "pipeline",
+    "updates removed as they were older than they are kept",
+)
+EXPIRED_BYTES = Metric(
+    "servioticy_expired_bytes_total", "counter", "pipeline", "bytes that these updates had"
+)
 PUT_OFF = Metric(
     "servioticy_put_off_records_total",
     "counter",

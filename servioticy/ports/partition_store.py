@@ -11,6 +11,7 @@ from servioticy.ports.accounts import StreamAccounts
 from servioticy.ports.batches import Batch
 from servioticy.ports.borders import Borders
 from servioticy.ports.effects import Activate, EndInputs, Erase
+from servioticy.ports.expiry import Expiry
 from servioticy.ports.kept_entries import KeptEntries
 from servioticy.ports.put_off import PutOffRecords
 
@@ -38,7 +39,7 @@ class Progress(NamedTuple):
     """all that was made of the log before it is emitted and acknowledged"""
 
 
-class PartitionStore(Borders, KeptEntries, PutOffRecords, StreamAccounts, Protocol):
+class PartitionStore(Borders, Expiry, KeptEntries, PutOffRecords, StreamAccounts, Protocol):
     """What the pipeline keeps: one transaction a batch, with its progress.
 
     Who needs only a part asks for that.

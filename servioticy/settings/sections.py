@@ -39,6 +39,11 @@ class Store:
     dsn: str = setting(
         "", "Postgres to use instead of the embedded one (libpq DSN or URL)", secret=True
     )
+    retention_days: Annotated[int, Meta(ge=0, le=36_500)] = setting(
+        0,
+        "how many days back the history of a stream reaches whose document has no `dataTTL`; "
+        "0: to its beginning",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import orjson
 from servioticy.domain.documents.actions import CALLBACK, acting_streams
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
+from servioticy.domain.retention import kept_seconds
 from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.ports.change_store import (
     Change,
@@ -276,8 +277,12 @@ class PostgresChangeStore:
         with the change.
         """
         own = {"tenant": new.tenant, "id": new.id}
-        self._database.rows(self._sql["declare_streams"], own | {"names": list(new.streams)})
-        self._let_act(new, change)
+        # Not in SQL: text in Postgres has no NUL, JSON may have one.
+        document = orjson.loads(new.document)
+        kept = kept_seconds(document)
+        declared = {"names": list(new.streams), "kept_seconds": [*map(kept.get, new.streams)]}
+        self._database.rows(self._sql["declare_streams"], own | declared)
+        self._let_act(new, change, document)
         edges = {
             "groups": [group for group, _ in new.group_sources],
             "sources": [ref.service_object for _, ref in new.group_sources],
@@ -307,11 +312,9 @@ class PostgresChangeStore:
             *readings(new.tenant, change.partition, others),
         )
 
-    def _let_act(self, new: NewServiceObject, change: Change) -> None:
+    def _let_act(self, new: NewServiceObject, change: Change, document: dict[str, Any]) -> None:
         """Note which streams of the version ask for actions, and whom it calls with actuations."""
         own, now = {"tenant": new.tenant, "id": new.id}, new.created_at
-        # Not in SQL: text in Postgres has no NUL, JSON may have one.
-        document = orjson.loads(new.document)
         if names := acting_streams(document):
             self._database.rows(
                 self._sql["add_acting_streams"], own | {"names": names, "now": now}

@@ -17,7 +17,7 @@ from servioticy.storage.migrations import applied, known, migrate
 from servioticy.storage.queries import queries
 from servioticy.storage.snapshot import quoted
 
-OF_A_START = {"migrations", "progress", "log_identity"}
+OF_A_START = {"migrations", "progress", "log_identity", "retention"}
 """Tables with rows where a platform has been started, and nothing else has been done with it."""
 
 

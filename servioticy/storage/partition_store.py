@@ -29,10 +29,11 @@ from servioticy.ports.accounts import Use
 from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.borders import Channel, Crossing, OutsideReader
 from servioticy.ports.effects import Activate, EndInputs, Erase, Release
+from servioticy.ports.expiry import Expired
 from servioticy.ports.kept_entries import DueEntry, KeptValue
 from servioticy.ports.partition_store import ComponentMember, Progress
 from servioticy.ports.put_off import PutOff, TreeKey
-from servioticy.storage import borders, kept_entries
+from servioticy.storage import borders, expiry, kept_entries
 from servioticy.storage.accounts import account
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
@@ -398,6 +399,18 @@ class PostgresPartitionStore:
     def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
         """Remove a piece of what was deleted or erased; whose it was. None: nothing is left."""
         return purge(self._database, partition, most, most_bytes)
+
+    def keep_for(self, seconds: int | None) -> None:
+        """Keep updates for so long of streams that say nothing themselves; None: for ever."""
+        expiry.keep_for(self._database, seconds)
+
+    def forgetful(self, partition: int, after: int, most: int) -> list[int]:
+        """Return the next tenants, by number, of whom something may expire in its turn."""
+        return expiry.forgetful(self._database, partition, after, most)
+
+    def expire(self, tenant: int, after: int, streams: int, most: int, most_bytes: int) -> Expired:
+        """Remove updates that have expired of a tenant's next so many streams."""
+        return expiry.expire(self._database, tenant, after, streams, most, most_bytes)
 
     def account(self, uses: Sequence[Use]) -> None:
         """Add to the present hour's account, and to the processor time of streams still there."""

@@ -78,6 +78,7 @@ OTHERWISE = {
     "marks": "one of a stream of others that is read in a partition, and where it came from",
     "crossings": "until they are where they were sent, which is before much more is taken",
     "log_identity": "one",
+    "retention": "one row, of a setting",
     "log_losses": "an operator accepts them",
     "migrations": "our files",
 }

@@ -21,6 +21,7 @@ NOT_OF_TENANTS = {
     "forwarded": "how far partitions of the log are forwarded",
     "crossings": "what partitions of the log have still to send to others",
     "log_identity": "which log that is",
+    "retention": "a setting of the operator's",
     "log_losses": "what an operator has accepted",
     "stored_updates": "the partition of updates that COPY goes into, and nobody else",
 }

@@ -19,6 +19,7 @@ SQL = resources.files("servioticy.storage") / "sql"
 NO_QUERIES = {"schema", "migrations", "roles"}
 
 OF_THE_PLATFORM = {"tenants", "progress", "forwarded", "crossings", "log_identity", "log_losses"}
+OF_THE_PLATFORM |= {"retention"}
 """Tables without a tenant in each row."""
 
 WHO = "finds out whose it is, or tells 401 from 404: before that there is no tenant to name"
@@ -104,6 +105,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "effects.delete": ({"service_objects"}, PIPELINE),
     "effects.erase": ({"streams", "states", "verdicts", "usage"}, PIPELINE),
     "purge.next_purge": ({"purge"}, PIPELINE),
+    "retention.forgetful": ({"streams"}, PIPELINE),
     # What others wished or read of a stream that is gone.
     "purge.purge_subscriptions_to": ({"subscriptions"}, PIPELINE),
     "purge.purge_subscriptions_of": ({"subscriptions"}, PIPELINE),
@@ -190,6 +192,7 @@ BETWEEN_TENANTS = {
 """Those that name a tenant and read what is not its own."""
 
 FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors", "backup", "kept_entries"}
+FOR_ALL |= {"retention"}
 """Files of the pipeline, of delivery and of back-ups, which have roles of their own."""
 
 

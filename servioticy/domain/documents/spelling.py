@@ -24,11 +24,21 @@ MAX_PARAMETERS = 100
 MAX_KEYS = 10_000
 """Keys of one document that are looked at; it may have ten times as many."""
 
-DOCUMENT = ("streams", "groups", "actions", "aliases", "version", "public", "customFields")
+DOCUMENT = (
+    "streams",
+    "groups",
+    "actions",
+    "aliases",
+    "version",
+    "public",
+    "customFields",
+    "dataTTL",
+)
 STREAM = (
     "channels",
     "pre-filter",
     "post-filter",
+    "dataTTL",
     *[each.encode_name for each in FIELDS],
 )
 CHANNEL = ("type", "unit", "current-value")

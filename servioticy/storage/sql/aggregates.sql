@@ -12,6 +12,7 @@ WITH within AS (
       FROM updates
      WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
        AND tenant_id = %(tenant)s
+       AND "timestamp" >= (SELECT kept_from FROM kept_histories WHERE id = %(stream_id)s)
        AND "timestamp" BETWEEN %(from)s AND %(to)s
      ORDER BY "timestamp"
      LIMIT %(most)s
@@ -57,4 +58,5 @@ SELECT min("timestamp"), max("timestamp")
   FROM updates
  WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
    AND tenant_id = %(tenant)s
+   AND "timestamp" >= (SELECT kept_from FROM kept_histories WHERE id = %(stream_id)s)
    AND "timestamp" BETWEEN %(from)s AND %(to)s;

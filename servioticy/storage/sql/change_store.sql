@@ -121,7 +121,7 @@ VALUES (%(id)s, %(tenant)s, %(name)s, coalesce(%(fields)s::text[], '{}'),
                         ELSE excluded.longitude END;
 
 -- declare_streams --
--- The version in force has these streams; others stay, with their history.
+-- The version in force has these streams, kept for so long; others stay, with their history.
 WITH gone AS (
     UPDATE streams
        SET declared = false
@@ -130,11 +130,13 @@ WITH gone AS (
        AND declared
        AND NOT name = ANY(%(names)s::text[])
 )
-INSERT INTO streams (tenant_id, service_object, name)
-SELECT %(tenant)s, %(id)s, unnest(%(names)s::text[])
+INSERT INTO streams (tenant_id, service_object, name, kept_seconds)
+SELECT %(tenant)s, %(id)s, d.name, d.kept_seconds
+  FROM unnest(%(names)s::text[], %(kept_seconds)s::bigint[]) AS d (name, kept_seconds)
     ON CONFLICT (service_object, name) DO UPDATE
-   SET declared = true
- WHERE NOT streams.declared;
+   SET declared = true, kept_seconds = excluded.kept_seconds
+ WHERE NOT streams.declared
+    OR streams.kept_seconds IS DISTINCT FROM excluded.kept_seconds;
 
 -- add_acting_streams --
 -- What they emit is looked at by delivery from now on; by which version, an update says.

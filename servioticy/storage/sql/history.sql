@@ -5,6 +5,7 @@ SELECT max("timestamp")
    AND tenant_id = %(tenant)s;
 
 -- page --
+-- Of what is still kept: what has expired may not be gone yet. So in all that reads a span.
 -- The next updates of a stream, oldest first, as many as fit: row after row, so that one
 -- that does not fit any more is not even read, however large it is.
 WITH RECURSIVE page AS (
@@ -13,6 +14,7 @@ WITH RECURSIVE page AS (
        FROM updates
       WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
         AND tenant_id = %(tenant)s
+        AND "timestamp" >= (SELECT kept_from FROM kept_histories WHERE id = %(stream_id)s)
         AND "timestamp" BETWEEN %(from)s AND %(to)s
       ORDER BY "timestamp"
       LIMIT 1)
@@ -25,6 +27,7 @@ WITH RECURSIVE page AS (
              FROM updates
             WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
               AND tenant_id = %(tenant)s
+              AND "timestamp" >= (SELECT kept_from FROM kept_histories WHERE id = %(stream_id)s)
               AND "timestamp" > page."timestamp"
               AND "timestamp" <= %(to)s
             ORDER BY "timestamp"
@@ -45,6 +48,7 @@ WITH RECURSIVE page AS (
        FROM updates
       WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
         AND tenant_id = %(tenant)s
+        AND "timestamp" >= (SELECT kept_from FROM kept_histories WHERE id = %(stream_id)s)
         AND "timestamp" BETWEEN %(from)s AND %(to)s
       ORDER BY "timestamp" DESC
       LIMIT 1)
@@ -57,6 +61,7 @@ WITH RECURSIVE page AS (
              FROM updates
             WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
               AND tenant_id = %(tenant)s
+              AND "timestamp" >= (SELECT kept_from FROM kept_histories WHERE id = %(stream_id)s)
               AND "timestamp" < page."timestamp"
               AND "timestamp" >= %(from)s
             ORDER BY "timestamp" DESC
@@ -77,6 +82,7 @@ WITH RECURSIVE page AS (
        FROM updates
       WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
         AND tenant_id = %(tenant)s
+        AND "timestamp" >= (SELECT kept_from FROM kept_histories WHERE id = %(stream_id)s)
         AND "timestamp" > %(after)s
       ORDER BY "timestamp"
       LIMIT 1)
@@ -89,6 +95,7 @@ WITH RECURSIVE page AS (
              FROM updates
             WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
               AND tenant_id = %(tenant)s
+              AND "timestamp" >= (SELECT kept_from FROM kept_histories WHERE id = %(stream_id)s)
               AND "timestamp" > page."timestamp"
             ORDER BY "timestamp"
             LIMIT 1) AS following

@@ -93,6 +93,7 @@ WITH next AS MATERIALIZED (
       FROM updates
      WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
        AND tenant_id = %(tenant)s
+       AND "timestamp" >= (SELECT kept_from FROM kept_histories WHERE id = %(stream_id)s)
        AND "timestamp" BETWEEN %(first)s AND %(last)s
      ORDER BY "timestamp"
      LIMIT %(rows)s
@@ -121,6 +122,7 @@ WITH RECURSIVE wanted AS (
              FROM updates
             WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
               AND tenant_id = %(tenant)s
+              AND "timestamp" >= (SELECT kept_from FROM kept_histories WHERE id = %(stream_id)s)
               AND "timestamp" = wanted.next) AS found ON true
      WHERE wanted.number < %(count)s
        AND wanted.bytes < %(bytes)s

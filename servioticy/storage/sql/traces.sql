@@ -10,6 +10,8 @@ SELECT wanted.stream_id, wanted."timestamp", found.version, found.bytes, found.d
         WHERE updates.stream_id = (
                   SELECT stored_as FROM readable_streams WHERE id = wanted.stream_id)
           AND updates.tenant_id = wanted.tenant_id
+          AND updates."timestamp" >= (
+                  SELECT kept_from FROM kept_histories WHERE id = wanted.stream_id)
           AND updates."timestamp" = wanted."timestamp") AS found;
 
 -- until --

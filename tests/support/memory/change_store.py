@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+import orjson
+
 from memory import readings
 from memory.state import GONE, Edge, GrantRow, ServiceObjectRow, State
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
+from servioticy.domain.retention import kept_seconds
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import Change, NewGrant, NewServiceObject, Reading
 
@@ -252,6 +255,8 @@ class MemoryChangeStore:
             if (new.id, name) not in state.streams:
                 state.last_stream += 1
                 state.streams[new.id, name] = state.last_stream
+        kept = kept_seconds(orjson.loads(new.document))
+        state.kept_seconds |= {(new.id, name): kept.get(name) for name in new.streams}
         own = {ref for ref in state.streams if ref[0] == new.id}
         state.undeclared -= own
         state.undeclared |= {ref for ref in own if ref[1] not in new.streams}

@@ -37,10 +37,11 @@ class MemoryHistory:
         found: list[VersionedUpdate] = []
         size = 0
         rows = list(self._of_stream(stream))
+        begin = max(span[0], self._state.kept_from(self._stored_as(stream)))
         for row in reversed(rows) if newest_first else rows:
             if size >= most_bytes or len(found) >= most_rows:
                 break
-            if span[0] <= row.timestamp <= span[1]:
+            if begin <= row.timestamp <= span[1]:
                 found.append(VersionedUpdate(row.timestamp, row.document, row.version))
                 size += len(row.document)
         return found
@@ -51,8 +52,9 @@ class MemoryHistory:
         """Return the next updates with a larger timestamp, oldest first, as many as fit, at
         least one.
         """
+        begin = max(after + 1, self._state.kept_from(self._stored_as(stream)))
         rows = self._of_stream(stream)
-        newer = [LastUpdate(row.timestamp, row.document) for row in rows if row.timestamp > after]
+        newer = [LastUpdate(row.timestamp, row.document) for row in rows if row.timestamp >= begin]
         sizes = accumulate(len(update.document) for update in newer[:limit])
         fitting = sum(1 for size in sizes if size <= max_bytes)
         return newer[: max(1, fitting)]

@@ -11,6 +11,7 @@ import msgspec
 
 from memory import borders
 from memory.effects import take_effect
+from memory.expiry import expire
 from memory.purge import purge
 from memory.state import ProgressRow, ServiceObjectRow, State
 from servioticy.domain.documents import Documents
@@ -30,6 +31,7 @@ from servioticy.ports.accounts import Use
 from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.borders import Channel, Crossing, OutsideReader
 from servioticy.ports.effects import Activate, EndInputs, Erase
+from servioticy.ports.expiry import Expired
 from servioticy.ports.kept_entries import DueEntry, KeptValue
 from servioticy.ports.partition_store import ComponentMember, Progress
 from servioticy.ports.put_off import PutOff, TreeKey
@@ -396,6 +398,23 @@ class MemoryPartitionStore:
         self._state.ask_postgres()
         with self._state.lock:
             return purge(self._state, partition, most, most_bytes)
+
+    def keep_for(self, seconds: int | None) -> None:
+        """Keep updates for so long of streams that say nothing themselves; None: for ever."""
+        self._state.retention = seconds
+
+    def forgetful(self, partition: int, after: int, most: int) -> list[int]:
+        """Return the next tenants; of those of whom nothing may expire none is left out."""
+        self._state.ask_postgres()
+        count = max(1, len(self._state.progress))
+        later = sorted(each for each in self._state.tenants.values() if each > after)
+        return [each for each in later if each % count == partition][:most]
+
+    def expire(self, tenant: int, after: int, streams: int, most: int, most_bytes: int) -> Expired:
+        """Remove updates that have expired of a tenant's next so many streams."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return expire(self._state, tenant, after, streams, (most, most_bytes))
 
     def account(self, uses: Sequence[Use]) -> None:
         """Add to the account, and to the processor time of streams still there: no hours."""

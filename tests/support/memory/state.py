@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from servioticy.domain.model import Grant, LastUpdate, StreamRef
+from servioticy.domain.model import Grant, LastUpdate, StreamRef, Timestamp
 from servioticy.domain.records import DeadLetter, EmittedRecord
+from servioticy.domain.retention import kept_from
 from servioticy.errors import Unavailable
 from servioticy.ports.batches import StoredUpdate
 from servioticy.ports.borders import Crossing, OutsideReader
@@ -138,6 +139,10 @@ class State:
     streams: dict[tuple[str, str], int] = field(default_factory=dict)
     """(Service Object, stream name): stream id"""
     last_stream: int = 0
+    kept_seconds: dict[tuple[str, str], int | None] = field(default_factory=dict)
+    """of a stream, how long its updates are kept, if its document says so"""
+    retention: int | None = None
+    """seconds for which updates are kept of the others; None: for ever"""
     undeclared: set[tuple[str, str]] = field(default_factory=set)
     """streams that the version in force for the API does not have"""
     erased_by: dict[int, int] = field(default_factory=dict)
@@ -202,6 +207,15 @@ class State:
     def stored_as(self, stream_id: int) -> int:
         """The number under which the stream's updates are stored."""
         return self.after_erasure.get(stream_id, stream_id)
+
+    def kept_from(self, number: int) -> Timestamp:
+        """The timestamp at which a history begins, by the number of the stream's updates."""
+        own = next(
+            (ref for ref, id_ in self.streams.items() if self.stored_as(id_) == number), None
+        )
+        seconds = None if own is None else self.kept_seconds.get(own)
+        newest = max((at for stream, at in self.updates if stream == number), default=None)
+        return kept_from(newest, self.retention if seconds is None else seconds, time.time())
 
     def readable(self) -> dict[int, tuple[str, str]]:
         """The streams that are not deleted, by the number of their updates."""
