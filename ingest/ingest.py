@@ -108,6 +108,7 @@ class Ingest:
             raise NoStream
         ready = self._ready(address, offered, UpdateReader(declared))
         within(self._accepting.count((address,), 1, len(ready.taken.document)))
+        self._pacing.saw((address.partition,), address.tenant)
         self._log.append(*ready.record)
         return ready.taken
 
@@ -211,6 +212,8 @@ class Ingest:
         records = [each.record for part in parts for each in part.ready.values()]
         if not records:
             return
+        for part in parts:
+            self._pacing.saw({each.record[0] for each in part.ready.values()}, part.tenant)
         try:
             self._log.append_all(records)
         except Rejected as error:

@@ -12,7 +12,8 @@ from support.delivery_stores import Catalog
 from support.played_ingest import PlayedIngest
 
 from api.http.read_after_write import HEADER, ReadAfterWrite
-from ingest.pacing import AT_ONCE, MAX_TENANTS, Pacing
+from ingest.pacing import ACTIVE_SECONDS, AT_ONCE, MAX_TENANTS, Pacing
+from ingest.updates import Offered, Sent, Taken
 from servioticy.domain.batches.items import Item
 from servioticy.domain.model import SensorUpdate, StreamRef, Timestamp
 from servioticy.domain.records import UpdateRecord
@@ -26,12 +27,17 @@ def an_address(tenant: int = 1, partition: int = 0) -> Address:
     return Address(tenant, "pump", tenant, False, 1, partition, 1)
 
 
-class Waits:
-    """Notes when it is waited."""
+OTHER = 99
 
-    def __init__(self) -> None:
+
+class Waits:
+    """Notes when it is waited; somebody else sends to these partitions."""
+
+    def __init__(self, *shared: int) -> None:
         self.asked: list[list[int]] = []
-        self.pacing = Pacing(self.wait)
+        self.now = 100.0
+        self.pacing = Pacing(self.wait, lambda: self.now)
+        self.pacing.saw(shared, OTHER)
 
     def wait(self, addresses: Collection[Address]) -> None:
         self.asked.append([each.partition for each in addresses])
@@ -39,7 +45,7 @@ class Waits:
 
 def test_who_sends_little_waits_for_nothing_and_every_thousand_are_waited_for() -> None:
     """However they are cut into batches."""
-    waits = Waits()
+    waits = Waits(0, 3)
     for _ in range(AT_ONCE - 1):
         waits.pacing.appended([an_address()], 1)
     assert waits.asked == []
@@ -51,7 +57,7 @@ def test_who_sends_little_waits_for_nothing_and_every_thousand_are_waited_for() 
 
 
 def test_each_tenant_waits_for_its_own() -> None:
-    waits = Waits()
+    waits = Waits(0)
     for tenant in (1, 2):
         waits.pacing.appended([an_address(tenant)], AT_ONCE - 1)
     waits.pacing.appended([], AT_ONCE)
@@ -62,7 +68,7 @@ def test_each_tenant_waits_for_its_own() -> None:
 
 
 def test_of_many_tenants_those_are_forgotten_that_have_sent_nothing_for_longest() -> None:
-    waits = Waits()
+    waits = Waits(0)
     for tenant in range(MAX_TENANTS + 1):
         waits.pacing.appended([an_address(tenant)], AT_ONCE - 1)
     waits.pacing.appended([an_address(0)], 1)
@@ -72,10 +78,51 @@ def test_of_many_tenants_those_are_forgotten_that_have_sent_nothing_for_longest(
     assert len(waits.asked) == 1
 
 
+def test_who_is_alone_in_a_partition_waits_for_nothing() -> None:
+    """Time that nobody else wants is free, and what only one sends stands in nobody's way."""
+    waits = Waits(3)
+    waits.pacing.appended([an_address(), an_address(partition=5)], AT_ONCE)
+    assert waits.asked == []
+
+    waits.pacing.saw([0], OTHER)
+    waits.pacing.appended([an_address(), an_address(partition=5)], AT_ONCE)
+    assert waits.asked == [[0]]
+
+
+def test_others_are_there_for_a_while_and_however_often_the_tenant_sends() -> None:
+    waits = Waits(0)
+    for _ in range(3):
+        waits.pacing.appended([an_address()], AT_ONCE)
+    assert len(waits.asked) == 3
+
+    waits.now += ACTIVE_SECONDS
+    waits.pacing.appended([an_address()], AT_ONCE)
+    assert len(waits.asked) == 4
+    waits.now += 0.1
+    waits.pacing.appended([an_address()], AT_ONCE)
+    assert len(waits.asked) == 4
+
+
+def test_whoever_sends_by_whichever_way_is_seen() -> None:
+    """A PUT is enough: what is sent so stands behind batches."""
+    asked: list[int] = []
+    way = PlayedIngest(Catalog(), Pacing(lambda addresses: asked.append(len(addresses))))
+    (outcome,) = way.ingest.take([Sent("token-1", [Offered(FLOW, UPDATE % 1)])], patient=True)[0]
+    assert isinstance(outcome, Taken)
+    address = outcome.address
+    way.ingest._pacing.appended([address], AT_ONCE)
+    assert asked == []
+
+    way.ingest._pacing.appended([address._replace(caller=OTHER, owner=OTHER)], AT_ONCE)
+    assert asked == [1]
+
+
 def test_a_long_batch_comes_in_parts_and_each_waits_for_the_one_before() -> None:
     """A body holds many thousands: appended at once all others would stand behind them."""
     there: list[int] = []
-    way = PlayedIngest(Catalog(), Pacing(lambda _addresses: there.append(len(way.log.came))))
+    pacing = Pacing(lambda _addresses: there.append(len(way.log.came)))
+    way = PlayedIngest(Catalog(), pacing)
+    pacing.saw([0], OTHER)
     number = 2 * AT_ONCE + 1
 
     def item(at: int) -> Item:

@@ -88,6 +88,7 @@ OF_INGEST = {
     "ingest.py:_Part.outcomes": REQUEST,
     "ingest.py:_Part.ready": REQUEST,
     "pacing.py:Pacing._ahead": "MAX_TENANTS; a thousand updates",
+    "pacing.py:Pacing._senders": "partitions",
     "quotas.py:Known.buckets": "quotas of one tenant",
     "quotas.py:Known.counts": "quotas of one tenant",
     "quotas.py:Known.limits": "quotas of one tenant",
