@@ -19,6 +19,7 @@ ID = "1423072260000" + "0" * 32
 WORDS = {
     "apply": ["{folder}"],
     "try": ["{folder}/a.json"],
+    "trace": [ID, "s"],
     "get": [ID, "s"],
     "put": [ID, "s", "x=1"],
     "history": [ID, "s"],
@@ -34,7 +35,10 @@ WORDS = {
     "restore": ["{folder}/made.backup"],
 }
 """How a command is called rightly, where it needs words."""
-REMOTE = ("apply", "try", "get", "put", "history", "export", "import", "tail", "status", "usage")
+REMOTE = (
+    *("apply", "try", "get", "put", "history", "trace"),
+    *("export", "import", "tail", "status", "usage"),
+)
 BECOMES = (*cli.PROGRAMS, "bench")
 """They are replaced by another process, which has the mistakes to tell."""
 Told = Callable[..., str]
