@@ -1,7 +1,7 @@
 """Batches come into the log no faster than it is worked on.
 
 A partition of the log is first come, first served: behind what one tenant has put there at once
-stand all others of the partition, and 170,000 updates in five seconds made them wait for two. So
+stand all others of the partition, and 145,000 updates in eight seconds had them wait for 1.4. So
 a tenant's batches, however many there are, wait for the log now and then while others send to
 the same partition: what goes on meanwhile is theirs. Not for long: where nothing is worked on, as
 the pipeline starts again, all the log has room for is taken all the same. And who is alone there
