@@ -89,3 +89,25 @@ def test_who_may_what_is_seen_and_changed(visitor: Person, cellar: Cellar) -> No
     visitor.press("Audit log", role="link")
     visitor.page.get_by_text("revoked").first.wait_for()
     visitor.look("audit")
+
+
+def test_more_streams_than_can_be_seen_are_boxes_that_open(
+    visitor: Person, cellar: Cellar
+) -> None:
+    for number in range(6):
+        cellar.create(f"Hall {number}", 100)
+    visitor.sign_in(cellar.token)
+    visitor.open("/console/topology")
+    visitor.sees("There are 602 streams here")
+    assert visitor.page.locator(".node").count() == 8
+    visitor.look("topology-folded")
+
+    visitor.press("Open Hall 3: 100 streams", role="link")
+    visitor.sees("Close all boxes")
+    assert visitor.page.locator(".node").count() == 107
+    visitor.page.get_by_role("link", name="s7 Hall 3", exact=True).wait_for()
+    visitor.press("Close all boxes", role="link")
+    visitor.write("Find by name", "Hall 3", role="searchbox")
+    visitor.press("Find")
+    visitor.page.get_by_role("link", name="s7 Hall 3", exact=True).wait_for()
+    assert visitor.page.locator(".node.folded").count() == 0

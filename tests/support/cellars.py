@@ -42,6 +42,13 @@ class Cellar:
         self.derived = self._asked("POST", "/", document)["id"]
         self.subscribe({"callback": "pubsub", "destination": "display"})
 
+    def create(self, name: str, streams: int) -> str:
+        """Make another device with so many streams; return its id."""
+        stream = {"channels": {"v": {"type": "number"}}}
+        document = {"name": name, "streams": {f"s{number}": stream for number in range(streams)}}
+        id_: str = self._asked("POST", "/", document)["id"]
+        return id_
+
     def subscribe(self, wanted: dict[str, Any]) -> str:
         """Subscribe to what the device sends; return the id."""
         path = f"/{self.device}/streams/air/subscriptions"

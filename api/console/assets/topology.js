@@ -9,7 +9,9 @@ const HARMLESS = new Set(["emitted", "filtered", "stale", "missing", "superseded
 
 const graph = document.querySelector("[data-watched]");
 const nodes = [...document.querySelectorAll(".node")];
-const counts = new Map(nodes.map((each) => [`${each.dataset.object}/${each.dataset.name}`, []]));
+/** What a box counts: a stream, or with "*" what else a device has. */
+const counted = ({ object, name }) => `${object}/${name ?? "*"}`;
+const counts = new Map(nodes.map((each) => [counted(each.dataset), []]));
 const begun = Date.now();
 
 /** Write how many updates a second came lately. */
@@ -17,7 +19,7 @@ function tell() {
   const now = Date.now();
   const seconds = Math.min(SECONDS, Math.max(1, (now - begun) / 1000));
   for (const node of nodes) {
-    const times = counts.get(`${node.dataset.object}/${node.dataset.name}`);
+    const times = counts.get(counted(node.dataset));
     while (times.length > 0 && times[0] < now - SECONDS * 1000) times.shift();
     const rate = times.length / seconds;
     node.querySelector(".rate").textContent = times.length === 0 ? "" : `${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s`;
@@ -53,7 +55,10 @@ if (graph !== null) {
     state.className = now === "open" ? "badge good" : "badge bad";
   });
   for (const object of JSON.parse(graph.dataset.watched)) {
-    live.watch(object, null, null, (_update, said) => counts.get(`${said.serviceObject}/${said.stream}`)?.push(Date.now()));
+    live.watch(object, null, null, (_update, said) => {
+      const times = counts.get(`${said.serviceObject}/${said.stream}`) ?? counts.get(`${said.serviceObject}/*`);
+      times?.push(Date.now());
+    });
   }
   setInterval(tell, 1000);
   lookAtAll();
