@@ -15,6 +15,7 @@ from api.console import (
     devices,
     editor,
     first_visit,
+    platform,
     sign_in,
     streams,
     topology,
@@ -69,6 +70,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     trace.add(app)
     deliveries.add(app, base)
     usage.add(app)
+    platform.add(app)
     access.add(app, base)
     return app
 

@@ -85,6 +85,7 @@ def add(app: Flask) -> None:
             choices=BY,
             span=span,
             spans=SPANS,
+            operates=api.found("platform") is not None,
         )
 
 

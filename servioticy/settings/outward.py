@@ -99,6 +99,9 @@ class Requests:
     console_hours: Annotated[float, Meta(gt=0, le=720)] = setting(
         12.0, "how long a session of the console is good; it ends with its token as well"
     )
+    operator_tenant: str = setting(
+        "", "tenant whose admins see the state of the whole platform (empty: nobody does)"
+    )
     read_wait_seconds: Wait = setting(
         1.0, "how long a read waits for the pipeline to store what was accepted before it"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from browsing import Person, browser, fresh, visitor
 from cellars import Cellar, cellar
 from flaky_receiver import FlakyReceiver
-from running_platform import until
+from running_platform import RunningPlatform, until
 
 __all__ = ["browser", "cellar", "fresh", "visitor"]
 
@@ -111,3 +111,27 @@ def test_more_streams_than_can_be_seen_are_boxes_that_open(
     visitor.press("Find")
     visitor.page.get_by_role("link", name="s7 Hall 3", exact=True).wait_for()
     assert visitor.page.locator(".node.folded").count() == 0
+
+
+def test_who_operates_the_platform_sees_its_programs(
+    visitor: Person, platform: RunningPlatform
+) -> None:
+    visitor.sign_in(platform.token)
+    visitor.press("Usage", role="link")
+    visitor.press("The whole platform", role="link")
+    visitor.page.get_by_role("row", name="pipeline ready").wait_for()
+    for partition in ("0", "1"):
+        visitor.page.get_by_role("row", name=f"{partition} 0 0").wait_for()
+    assert visitor.page.get_by_text("not ready").count() == 0
+    visitor.look("platform")
+
+
+def test_nobody_else_does(visitor: Person, fresh: str) -> None:
+    visitor.sign_in(fresh)
+    visitor.open("/console/usage")
+    visitor.sees("Used in the last day")
+    assert visitor.page.get_by_text("The whole platform").count() == 0
+    visitor.open("/console/platform")
+    visitor.sees("This did not work")
+    # The browser says itself that the page was a 403.
+    visitor.wrong = [each for each in visitor.wrong if "403" not in each]

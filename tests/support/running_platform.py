@@ -50,6 +50,7 @@ class RunningPlatform:
             "SERVIOTICY_MQTT_PORT": str(self.mqtt_port),
             "SERVIOTICY_PARTITIONS": str(partitions),
             "SERVIOTICY_LIVE_CALLBACK_NETWORKS": "127.0.0.0/8",
+            "SERVIOTICY_OPERATOR_TENANT": "tests",
             **{
                 f"SERVIOTICY_{name.upper()}_METRICS_PORT": str(port)
                 for name, port in self.metrics_ports.items()

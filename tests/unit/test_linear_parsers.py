@@ -35,6 +35,7 @@ NOT_OF_CLIENTS = {
     "api/fleets/groups.py": "documents as they are stored",
     "api/fleets/jobs.py": "what the platform has stored",
     "api/fleets/making.py": "what the platform has stored",
+    "api/platform/telling.py": "metrics of our own programs",
     "api/search/blocks.py": "updates as they are stored",
     "api/trials/comparing.py": "updates as the sandbox has made them",
     "api/exports/writer.py": "updates as they are stored",

@@ -55,7 +55,13 @@ def backend(database: SwitchedDatabase, issuer: TokenIssuer) -> Platform:
 
 @pytest.fixture
 def served(backend: Platform) -> Served:
-    settings = changed(Settings(), read_wait_seconds=0.02, max_body_bytes=20_000, **OIDC)
+    settings = changed(
+        Settings(),
+        read_wait_seconds=0.02,
+        max_body_bytes=20_000,
+        operator_tenant="examples",
+        **OIDC,
+    )
     app = create_app(backend.ports, settings, lambda: NOW, argument_names, trials=trials(backend))
     return Served(app, backend)
 

@@ -1,0 +1,1 @@
+"""What the programs of the platform tell of themselves, for whoever operates it."""

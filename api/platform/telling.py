@@ -1,0 +1,166 @@
+"""Asks each program for its metrics, as Prometheus does; what does not answer is told, too."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from servioticy.settings import Settings
+from servioticy.settings.places import reachable
+
+TIMEOUT_SECONDS = 1.0
+MAX_BYTES = 4 << 20
+KEPT_SECONDS = 2.0
+"""So long an answer is good for all who ask."""
+
+_SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{([^}\n]*)\})? (\S+)$", re.MULTILINE)
+_LABEL = re.compile(r'([a-zA-Z_]+)="([^"\\]*)"')
+
+Fetch = Callable[[str, int], str]
+"""Returns what a host and port tell as metrics. Raises OSError."""
+
+
+class Sample(NamedTuple):
+    """A value, and the labels that tell which."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+Samples = Mapping[str, list[Sample]]
+
+
+class Programs:
+    """The programs where the settings say that they tell their metrics."""
+
+    def __init__(self, settings: Settings, fetch: Fetch | None = None) -> None:
+        self._host = settings.metrics_host
+        self._ports = {
+            "api": settings.api.metrics_port,
+            "pipeline": settings.pipeline.metrics_port,
+            "delivery": settings.delivery.metrics_port,
+            "broker": settings.mqtt.metrics_port,
+            "up": settings.embedded.metrics_port,
+        }
+        self._fetch = fetch or fetched
+        self._lock = threading.Lock()
+        self._known: tuple[float, dict[str, Any]] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """Return programs, partitions, the sandbox, and how computations ended."""
+        with self._lock:
+            if self._known is None or self._known[0] < time.monotonic() - KEPT_SECONDS:
+                self._known = time.monotonic(), self._asked()
+            return self._known[1]
+
+    def _asked(self) -> dict[str, Any]:
+        found: dict[str, Samples] = {}
+        lacks: dict[str, str] = {}
+        for name, port in self._ports.items():
+            if not port:
+                lacks[name] = "it has no port for metrics"
+                continue
+            try:
+                found[name] = samples(self._fetch(self._host, port))
+            except (OSError, http.client.HTTPException) as error:
+                lacks[name] = f"no answer at port {port}: {error or type(error).__name__}"
+        return shown(found, lacks)
+
+
+def fetched(host: str, port: int) -> str:
+    """Return what a program tells at `/metrics`. Raises OSError, HTTPException."""
+    connection = http.client.HTTPConnection(reachable(host), port, timeout=TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", "/metrics")
+        answer = connection.getresponse()
+        if answer.status != http.client.OK:
+            raise http.client.HTTPException(f"it answers {answer.status}")
+        return answer.read(MAX_BYTES).decode(errors="replace")
+    finally:
+        connection.close()
+
+
+def samples(text: str) -> dict[str, list[Sample]]:
+    """Return all that a text of metrics tells, by name."""
+    found: dict[str, list[Sample]] = {}
+    for name, labels, value in _SAMPLE.findall(text):
+        found.setdefault(name, []).append(Sample(dict(_LABEL.findall(labels)), float(value)))
+    return found
+
+
+def shown(found: Mapping[str, Samples], lacks: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is told of the programs that answered, and of those that lack something."""
+    up = found.get("up", {})
+    ready = _by(up, "servioticy_program_up", "program")
+    starts = _by(up, "servioticy_program_starts_total", "program")
+    names = dict.fromkeys((*(each for each in (*found, *lacks) if each != "up"), *ready))
+    pipeline = found.get("pipeline", {})
+    behind = _by(pipeline, "servioticy_lag_records", "partition")
+    put_off = _by(pipeline, "servioticy_put_off_records_waiting", "partition")
+    return {
+        "programs": [
+            _program(name, found.get(name, {}), lacks.get(name), ready, starts) for name in names
+        ],
+        "partitions": [
+            {
+                "partition": int(number),
+                "behind": int(behind.get(number, 0)),
+                "putOff": int(put_off.get(number, 0)),
+            }
+            for number in sorted(behind.keys() | put_off.keys(), key=int)
+        ],
+        "sandbox": {
+            "frames": int(_sum(pipeline, "servioticy_sandbox_frames_total")),
+            "kills": _counts(pipeline, "servioticy_sandbox_kills_total", "kind"),
+        },
+        "computations": _counts(pipeline, "servioticy_computations_total", "verdict"),
+        "restingTenants": int(
+            max(
+                _sum(found.get(each, {}), "servioticy_delivery_tenants_resting")
+                for each in ("delivery", "broker")
+            )
+        ),
+    }
+
+
+def _program(
+    name: str,
+    told: Samples,
+    lack: str | None,
+    ready: Mapping[str, float],
+    starts: Mapping[str, float],
+) -> dict[str, Any]:
+    program: dict[str, Any] = {"name": name}
+    if name in ready:
+        program["ready"] = ready[name] == 1
+    if name in starts:
+        program["starts"] = int(starts[name])
+    if lack is not None:
+        program["lack"] = lack
+    for key, metric, factor in (
+        ("memoryBytes", "process_resident_memory_bytes", 1),
+        ("processorSeconds", "process_cpu_seconds_total", 1),
+        ("since", "process_start_time_seconds", 1000),
+    ):
+        if metric in told:
+            value = _sum(told, metric) * factor
+            program[key] = value if key == "processorSeconds" else int(value)
+    return program
+
+
+def _by(told: Samples, metric: str, label: str) -> dict[str, float]:
+    return {
+        each.labels[label]: each.value for each in told.get(metric, ()) if label in each.labels
+    }
+
+
+def _counts(told: Samples, metric: str, label: str) -> dict[str, int]:
+    return {name: int(value) for name, value in sorted(_by(told, metric, label).items()) if value}
+
+
+def _sum(told: Samples, metric: str) -> float:
+    return sum(each.value for each in told.get(metric, ()))

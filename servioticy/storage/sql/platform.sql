@@ -1,0 +1,5 @@
+-- name --
+-- What an operator calls a tenant.
+SELECT name
+  FROM tenants
+ WHERE id = %(tenant)s;

@@ -1,0 +1,75 @@
+"""The state of the platform, made of what its programs tell as metrics."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.platform.telling import Programs, samples
+from servioticy.settings import Settings, changed
+
+TOLD = {
+    9400: """# HELP servioticy_program_up 1 while the program is ready
+servioticy_program_up{program="pipeline"} 1.0
+servioticy_program_up{program="kafka"} 0.0
+servioticy_program_starts_total{program="pipeline"} 3.0
+""",
+    9401: "process_resident_memory_bytes 1.5e+06\nprocess_start_time_seconds 1.7e+09\n",
+    9402: "servioticy_delivery_tenants_resting 2.0\n",
+    9403: """servioticy_lag_records{partition="1"} 7.0
+servioticy_lag_records{partition="0"} 5.0
+servioticy_put_off_records_waiting{partition="1"} 4.0
+servioticy_sandbox_kills_total{kind="timeout"} 2.0
+servioticy_sandbox_kills_total{kind="oom"} 0.0
+servioticy_sandbox_frames_total 90.0
+servioticy_computations_total{verdict="emitted"} 80.0
+""",
+}
+
+
+class Ports:
+    """What is told at each port; the others refuse."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, _host: str, port: int) -> str:
+        self.asked += 1
+        if port not in TOLD:
+            raise ConnectionRefusedError("refused")
+        return TOLD[port]
+
+
+def test_what_programs_tell_stands_together() -> None:
+    told = Programs(Settings(), Ports()).told()
+
+    programs = {each.pop("name"): each for each in told["programs"]}
+    assert programs["pipeline"] == {"ready": True, "starts": 3}
+    assert programs["kafka"] == {"ready": False}
+    assert programs["api"] == {"memoryBytes": 1_500_000, "since": 1_700_000_000_000}
+    assert programs["broker"] == {"lack": "no answer at port 9404: refused"}
+    assert "up" not in programs
+    assert told["partitions"] == [
+        {"partition": 0, "behind": 5, "putOff": 0},
+        {"partition": 1, "behind": 7, "putOff": 4},
+    ]
+    assert told["sandbox"] == {"frames": 90, "kills": {"timeout": 2}}
+    assert told["computations"] == {"emitted": 80}
+    assert told["restingTenants"] == 2
+
+
+def test_who_asks_again_at_once_asks_no_program() -> None:
+    ports = Ports()
+    programs = Programs(Settings(), ports)
+    assert programs.told() is programs.told()
+    assert ports.asked == 5
+
+
+def test_a_program_without_a_port_for_it_is_not_asked() -> None:
+    programs = Programs(changed(Settings(), api_metrics_port=0), Ports())
+    lacks = {each["name"]: each.get("lack") for each in programs.told()["programs"]}
+    assert lacks["api"] == "it has no port for metrics"
+
+
+@pytest.mark.parametrize("text", ["", "# only this\n", "nonsense", 'a{b="c"}'])
+def test_what_is_no_metric_tells_nothing(text: str) -> None:
+    assert samples(text) == {}
