@@ -128,24 +128,30 @@ class Tracing:
             step.noted = _last_of(step, all_of_it)
             step.may_be = sorted({each.verdict for each in all_of_it} - {EMITTED})
             step.output = step.at
-            if step.noted is not None and step.noted.verdict == EMITTED:
+            if step.noted is not None and _has_made(step):
                 step.output = _output(step, step.noted, self._graph.composite(step.stream))
         made = self._store.made(
             dict.fromkeys((each.stream, each.output or each.at) for each in steps)
         )
-        level = [at for step in steps if (at := self._decide(step, made)) is not None]
+        # Where it is stored which of several paths has made it, no other one has.
+        known = {each.stream for each in steps if _has_made(each)}
+        stored = {at: each for at, each in made.items() if at[0] not in known}
+        level = [at for step in steps if (at := self._decide(step, made, stored)) is not None]
         self._tell_inputs(steps)
         return level
 
     def _is_own(self, stream: StreamRef) -> bool:
         return self._graph.stream(stream).tenant == self._tenant
 
-    def _decide(self, step: Step, made: Mapping[At, Made]) -> At | None:
-        """Say how it ended; return what it made, if it made anything."""
+    def _decide(self, step: Step, made: Mapping[At, Made], stored: Mapping[At, Made]) -> At | None:
+        """Say how it ended; return what it made, if it made anything.
+
+        `stored`: what is made of which it is not noted by which path.
+        """
         output = step.stream, step.output or step.at
         verdict = None if step.noted is None else step.noted.verdict
         is_first = step.stream not in self._made
-        if is_first and (verdict == EMITTED or (verdict in (None, STALE) and output in made)):
+        if is_first and (verdict == EMITTED or (verdict in (None, STALE) and output in stored)):
             step.verdict, step.known = EMITTED, NOTED if verdict == EMITTED else STORED
             step.noted = step.noted if verdict == EMITTED else None
             step.made = made.get(output)
@@ -192,6 +198,10 @@ class Tracing:
             self._inputs_left -= len(each.members)
             found += [(each.name, member) for member in each.members]
         return found
+
+
+def _has_made(step: Step) -> bool:
+    return step.noted is not None and step.noted.verdict == EMITTED
 
 
 def _last_of(step: Step, noted: Iterable[Noted]) -> Noted | None:

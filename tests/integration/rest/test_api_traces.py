@@ -116,6 +116,25 @@ def test_of_what_is_older_the_history_tells_outputs_and_what_they_read(
     assert {each["as"]: each["age"] for each in inputs}["z"] == 6
 
 
+def test_what_another_path_is_known_to_have_made_is_not_told_of_the_first(
+    served: Served, alice: Caller
+) -> None:
+    """Both paths are as long, and what the first came to is not stored any more."""
+    streams: dict[str, Any] = {"a": {"channels": {"x": CHANNEL}}}
+    for name, reads in (("b", "a"), ("c", "a"), ("d", "b,c")):
+        code = {**CHANNEL, "current-value": f"function({reads}){{}}"}
+        streams[name] = {"channels": {"v": code}}
+    so = alice.create({"version": "0.2.0", "streams": streams})
+    stored = Stored(served)
+    for stream in "abcd":
+        stored.update(so, stream, 9)
+    stored.verdict(so, "d", "emitted", trigger=f"{so}/c", timestamp=9, inputs={"b": 9, "c": 9})
+    stored.verdict(so, "d", "filtered", trigger=f"{so}/b", timestamp=20)
+
+    last = [each for each in shown(traced(alice, so)) if each[0] == "d"]
+    assert last == [("d", "b", None, "open"), ("d", "c", "emitted", "noted")]
+
+
 def test_what_nothing_tells_of_is_not_guessed(served: Served, alice: Caller) -> None:
     so = chain(alice)
     stored = Stored(served)
