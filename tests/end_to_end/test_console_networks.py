@@ -37,9 +37,9 @@ class Wire:
         self.size = 0.0
         visitor.open(path)
         self._page.wait_for_load_state("load")
-        paint = self._page.evaluate(
-            "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
-        )
+        paints = "performance.getEntriesByName('first-contentful-paint')"
+        self._page.wait_for_function(f"{paints}.length > 0")
+        paint = self._page.evaluate(f"{paints}[0].startTime")
         return round(self.size), round(paint)
 
 
