@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import msgspec
-
+from ingest.accepted import accepted
 from servioticy.domain.batches.items import Item, Unreadable
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import UNKNOWN_STREAM
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import SensorUpdate, StreamRef
-from servioticy.domain.records import LogRecord, UpdateRecord
+from servioticy.domain.records import LogRecord
 from servioticy.ports.addresses import Address
 from servioticy.refusals import STATUSES
 
@@ -41,7 +40,7 @@ class Accepted(NamedTuple):
     def record(self) -> tuple[int, LogRecord]:
         """Return it as the log wants it, with the partition."""
         update = self.update
-        record = UpdateRecord(*update.origin, update.timestamp, msgspec.Raw(update.document))
+        record = accepted(update.origin, update.timestamp, update.document)
         return self.target.address.partition, record
 
 

@@ -10,9 +10,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from ingest import access
+from ingest.accepted import accepted
 from ingest.accepting import Accepting
 from ingest.batch_hints import hints
 from ingest.batches import ITEM_BYTES, Sorted, Target, sort
@@ -25,7 +24,7 @@ from servioticy.domain.batches.items import Item, Unreadable
 from servioticy.domain.documents.codes import TOO_MUCH
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import Stream, StreamRef
-from servioticy.domain.records import LogRecord, UpdateRecord
+from servioticy.domain.records import LogRecord
 from servioticy.errors import Rejected, ServioticyError
 from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.log import BatchLog
@@ -204,7 +203,7 @@ class Ingest:
         if fault is not None:
             raise TooLarge if fault.code == TOO_MUCH else fault
         told = self._accepting.hints.of(address.stream, update, reader.stream)
-        record = UpdateRecord(*offered.stream, update.timestamp, msgspec.Raw(update.document))
+        record = accepted(offered.stream, update.timestamp, update.document)
         return _Ready((address.partition, record), Taken(address, update.document, told))
 
     def _append(self, parts: Sequence[_Part]) -> None:

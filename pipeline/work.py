@@ -49,6 +49,8 @@ class LoggedUpdate(NamedTuple):
 
     is_tick: bool = False
     """Whether it is times that a composite has set itself, each a root, and stored nowhere."""
+    at: int = 0
+    """The log's time, in ms since 1970: when it was accepted, or of a tick its own."""
 
     @property
     def is_stored(self) -> bool:
@@ -131,6 +133,11 @@ class Work(NamedTuple):
     def held(self) -> frozenset[TreeKey]:
         """Those of its trees that have been held."""
         return frozenset([each.key for each in self.late if each.was_held])
+
+    @property
+    def times(self) -> dict[TreeKey, int]:
+        """The log's time of each update."""
+        return {each.key: each.at for each in self.updates}
 
     @property
     def owners(self) -> dict[TreeKey, int]:

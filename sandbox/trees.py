@@ -65,6 +65,8 @@ class Node:
     """Its inputs are windows: all but its own last output come with what wakes it, and nothing
     else is read of their stream. The document of such an update has `windows`, one for each input
     in order (null for its own), and `lastUpdate`."""
+    reads: bool = True
+    """It looks at last updates, its own and its inputs'; else at what wakes it alone."""
 
     def comes(self, argument: int, number: int) -> bool:
         """Tell whether an input comes with what wakes the composite through `argument`."""
@@ -139,6 +141,8 @@ class Call:
     """Composites that do not run: each with a kind of verdict and a message."""
     kept: Sequence[Kept] = ()
     """What composites keep, as far as it is known; of other keys it is not known."""
+    at: Sequence[int] = ()
+    """Of each tree the log's time, in ms since 1970, for whoever keeps entries."""
 
 
 class Made(NamedTuple):
@@ -153,6 +157,9 @@ class Made(NamedTuple):
     timestamp: int
     document: bytes
     state: bytes | None = None
+    nth: int | None = None
+    """Of an evaluator of which one computation may make several: which of them it is. It is a
+    step of the path of its own."""
 
 
 class Ended(NamedTuple):

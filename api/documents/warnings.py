@@ -11,6 +11,7 @@ from servioticy.domain.documents.dialects import version_warning
 from servioticy.domain.findings import findings
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, ServiceObject, StreamRef
+from servioticy.domain.windowed import as_one
 from servioticy.ports.stream_graph import Relatives
 
 MAX_WARNINGS = 50
@@ -46,7 +47,7 @@ def _of_trees(definition: Definition, caller: int, services: Services) -> list[s
         for each in service_object.definition.streams
         if each.composite is None
     ]
-    found = findings(definition, Graph(everything), simple, name)
+    found = findings(definition, Graph(map(as_one, everything)), simple, name)
     if len(found) > MAX_WARNINGS:
         found[MAX_WARNINGS:] = [f"and {len(found) - MAX_WARNINGS} more"]
     if not complete:

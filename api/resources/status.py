@@ -17,7 +17,9 @@ from api.http.authentication import needs
 from api.services import Services
 from sandbox.suspension import reading
 from servioticy.domain.access import Right
-from servioticy.domain.model import Timestamp
+from servioticy.domain.evaluators.windows.head import HEAD
+from servioticy.domain.evaluators.windows.told import told
+from servioticy.domain.model import StreamKey, Timestamp
 from servioticy.domain.scripts import stream_of
 from servioticy.domain.time_units import unlike
 from servioticy.domain.verdicts import (
@@ -57,11 +59,24 @@ def blueprint(services: Services) -> Blueprint:
             **({"suspended": suspended} if suspended else {}),
             "cpu-seconds": services.ports.history.processor_us(key) / 1e6,
             "verdicts": verdicts,
+            **_windows(key, address, stream, services),
             **from_outside.told(stream, address, services),
         }
         return answer(content, 200, headers)
 
     return routes
+
+
+def _windows(key: StreamKey, address: Address, stream: str, services: Services) -> dict[str, Any]:
+    """Return which windows of a stream are open, if its code reads windows."""
+    declared = services.definitions.stream(address, stream)
+    composite = None if declared is None else declared.composite
+    if composite is None or composite.window is None:
+        return {}
+    value = services.ports.history.kept(key, HEAD)
+    if value is None:
+        return {"windows": {"open": [], "updates": 0}}
+    return {"windows": told(value, composite.window)}
 
 
 def _explain_nothing(

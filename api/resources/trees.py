@@ -16,6 +16,7 @@ from servioticy.domain.access import Right, readable, seen_by
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import StreamRef
 from servioticy.domain.tree_preview import Node, Tree, grow
+from servioticy.domain.windowed import as_one
 
 Sees: TypeAlias = Callable[[StreamRef], bool]
 
@@ -36,7 +37,7 @@ def blueprint(services: Services) -> Blueprint:
         found, complete = understood(below, services)
         known = readable(found)
         sees = seen_by(caller, known)
-        grown = grow(StreamRef(service_object, stream), Graph(known), MAX_SHOWN)
+        grown = grow(StreamRef(service_object, stream), Graph(map(as_one, known)), MAX_SHOWN)
         more = {} if complete and grown.complete else {"complete": False}
         return answer(_shown(grown, sees) | more)
 

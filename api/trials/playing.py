@@ -165,7 +165,7 @@ class _Watched(Stepwise):
 
     def decides(self, _node: int, _path: Path, outcome: Outcome, _seconds: float) -> Outcome:
         """Note what it is to be told of."""
-        made = len(outcome.made.document) if outcome.made else 0
+        made = sum([len(each.document) for each in outcome.made])
         size = self._now.size + TOLD + len(outcome.message[:MESSAGE]) + made
         self._now = _Taken(self._now.computations, size)
         return outcome

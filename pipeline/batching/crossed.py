@@ -200,7 +200,8 @@ class Crossed:
         roots = list(self._roots(record, known, readers))
         # Nobody who is gone by now: its component could not be lent.
         theirs = readers if waits else {each.id: readers[each.id] for each in known}
-        grown = LoggedUpdate(row.offset, tenant, roots, row.value or b"", tenant, theirs)
+        value = row.value or b""
+        grown = LoggedUpdate(row.offset, tenant, roots, value, tenant, theirs, at=record.at)
         if roots:
             return grown
         return grown.as_put_off() if waits else None

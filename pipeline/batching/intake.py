@@ -213,6 +213,7 @@ class Intake:
             owner.tenant,
             [Root(record.origin, record.timestamp, bytes(record.update))],
             row.value or b"",
+            at=record.at,
         )
 
     def _admit_tick(
@@ -231,7 +232,9 @@ class Intake:
         roots = [
             Root(clock, record.timestamp, key, (number,)) for number, key in enumerate(record.keys)
         ]
-        return LoggedUpdate(row.offset, owner.tenant, roots, row.value or b"", is_tick=True)
+        value = row.value or b""
+        at = record.timestamp
+        return LoggedUpdate(row.offset, owner.tenant, roots, value, is_tick=True, at=at)
 
     def _behind_its_change(self, service_object: str, row: Row) -> PutOff | None:
         """A record that means nothing now, where what makes it mean something may have been put

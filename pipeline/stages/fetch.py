@@ -36,7 +36,8 @@ def fetch(
         computations, most_bytes = _most([updates[n] for n in numbers], graph, rules)
         bounds = Bounds(rules.limits.hops, computations)
         kept = _kept(region, keeping) if keeping else ()
-        call = Call(region.wiring, region.names, lasts, trees, bounds, kept=kept)
+        at = [updates[number].at for number in numbers] if region.keeps else ()
+        call = Call(region.wiring, region.names, lasts, trees, bounds, kept=kept, at=at)
         asked.append(Asked(region, numbers, call, most_bytes))
     return asked
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import cast
 
 import msgspec
@@ -67,12 +68,15 @@ def emissions(new: Iterable[NewRow]) -> list[Emission]:
 
 
 def crossings(
-    new: Iterable[NewRow], partition: int, held: Container[TreeKey] = ()
+    new: Iterable[NewRow],
+    partition: int,
+    held: Container[TreeKey] = (),
+    times: Mapping[TreeKey, int] = MappingProxyType({}),
 ) -> list[Crossing]:
     """What others read of new updates: of each tree a record for all partitions in which they do.
 
     One that is too large for a record is cut between its updates. Of these trees those that were
-    `held` cross by a channel of their own.
+    `held` cross by a channel of their own. `times` are the log's of each tree.
     """
     trees: dict[TreeKey, list[NewRow]] = {}
     for row in new:
@@ -83,7 +87,9 @@ def crossings(
         for number, some in enumerate(_parts(rows_)):
             channels = channel(partition, was_held=TreeKey(offset, tree) in held)
             source = Source(channels, offset, number)
-            record = BorderRecord(source, some[0][0].tenant, tuple(map(_crossing, some)))
+            record = BorderRecord(
+                source, some[0][0].tenant, tuple(map(_crossing, some)), at=times.get(some[0][3], 0)
+            )
             where = sorted({each for stream, *_ in some for each in stream.read_in})
             found.append(Crossing(offset, tree, number, tuple(where), write(record)))
     return found

@@ -148,8 +148,8 @@ def _add_new(
         paths = [event.path for event in events]
         rows: list[NewUpdate] = []
         size = 0
-        for parent, wake, node, timestamp, document, state in theirs:
-            path = (*paths[parent], wake)
+        for parent, wake, node, timestamp, document, state, nth in theirs:
+            path = (*paths[parent], wake) if nth is None else (*paths[parent], wake, nth)
             paths.append(path)
             rows.append((streams[node], timestamp, document, path, state))  # type: ignore[arg-type]
             size += len(document)

@@ -87,9 +87,10 @@ class Watched(Stepwise):
             return outcome
         stream = self._region.stream(node)
         self._seconds += seconds
-        outcome = self._decided.outcome(stream.tenant, stream.ref, self._place(path), outcome)
-        if outcome.made is not None:
-            self._bytes += len(outcome.made.document)
+        if stream.feeds is None:
+            place = self._place(path)
+            outcome = self._decided.outcome(stream.tenant, stream.ref, place, outcome)
+        self._bytes += sum([len(each.document) for each in outcome.made])
         return outcome
 
     def _beyond(self) -> Refusal | None:

@@ -21,6 +21,7 @@ from sandbox.trees import Event, Path
 from servioticy.domain.known_streams import Entry, KnownStream, Region
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.timing import becomes_last
+from servioticy.domain.verdicts import EMITTED
 
 _event = cast(Callable[..., Event], tuple.__new__)
 _last = cast(Callable[..., LastUpdate], tuple.__new__)
@@ -104,6 +105,10 @@ class BatchState:
     def end(self, verdicts: Iterable[Verdict]) -> None:
         """Note how computations ended; those of one composite come in the serial order."""
         for each in verdicts:
+            if each.composite.feeds is not None:
+                if each.kind == EMITTED:
+                    continue  # what its code makes of them is told
+                each = each._replace(composite=each.composite.feeds, inputs=None)
             key = each.composite, each.kind
             before = self._endings.get(key)
             if before is not None:
@@ -128,6 +133,8 @@ class BatchState:
             key = each.key
             first = 0 if each.is_stored else 1
             for position, (stream, timestamp, document, path, state) in enumerate(tree, first):
+                if stream.feeds is not None:
+                    continue
                 last = last_updates.get(stream) or before.get(stream.ref)
                 if last is not None:
                     if timestamp <= last.timestamp:

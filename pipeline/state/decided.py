@@ -107,15 +107,18 @@ class Decided:
     def outcome(
         self, tenant: int, composite: StreamRef, place: Place, outcome: Outcome
     ) -> Outcome:
-        """The outcome of a computation: where subscribers know it, as they know it."""
+        """The outcome of a computation: where subscribers know it, as they know it.
+
+        Of one that makes one update at most: windows make several, which nobody knows.
+        """
         tree = self._trees.get((place[0], tenant))
         if tree is None:
             return outcome
         known = tree.values.get((composite, place))
         if known is not None:
-            state = outcome.made.state if outcome.made is not None else None
+            state = outcome.made[0].state if outcome.made else None
             made = Made(0, 0, 0, known.timestamp, known.document, state)
-            return Outcome(made, EMITTED, "", outcome.inputs, outcome.kept)
-        if outcome.made is not None and (tree.is_whole or place <= tree.last):
-            return Outcome(None, TIMEOUT, NOTHING_THEN, outcome.inputs)  # nor kept it anything
+            return Outcome([made], EMITTED, "", outcome.inputs, outcome.kept)
+        if outcome.made and (tree.is_whole or place <= tree.last):
+            return Outcome((), TIMEOUT, NOTHING_THEN, outcome.inputs)  # nor kept it anything
         return outcome

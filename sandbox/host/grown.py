@@ -319,7 +319,7 @@ class _Reading:
         state = None
         if self._wiring.nodes[node].by_input or row.state is not NO_STATE:
             state = self._state(row)
-        return _made(Made, (row.parent, wake, node, timestamp, bytes(document), state))
+        return _made(Made, (row.parent, wake, node, timestamp, bytes(document), state, None))
 
     def _state(self, row: _Row) -> bytes:
         """Return what the composite gets next time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
@@ -19,11 +20,13 @@ from servioticy.domain.model import (
     ServiceObject,
     Stream,
     StreamRef,
+    WindowRef,
 )
 from servioticy.domain.patterns import Copy, Pattern, can_be_shared, is_alone
 from servioticy.domain.pauses import PAUSE, Paused, finished
 from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
 from servioticy.domain.regions import Shared, has_clock, whole
+from servioticy.domain.windowed import parts
 
 __all__ = ["Graph", "KnownStream", "Wake"]
 
@@ -99,10 +102,7 @@ class Graph:
             if not number % PAUSE:
                 yield
             for stream in each.definition.streams:
-                known = self._streams[stream.ref] = _known(stream, each)
-                if has_clock(known):
-                    clock = ClockRef(*stream.ref)
-                    self._streams[clock] = KnownStream(clock, each.tenant, each.version, 0, None)
+                self._take_in_stream(stream, each)
             self._take_in_inputs(each)
             for ref, wake in _edges(each):
                 own = ref.service_object == each.id
@@ -118,6 +118,18 @@ class Graph:
                 self._refs.setdefault(ref.service_object, set()).add(ref)
         part = _Part(dict(self._streams), dict(self._wakes))
         self._parts = dict.fromkeys(self._streams, part)
+
+    def _take_in_stream(self, stream: Stream, service_object: ServiceObject) -> None:
+        """As what it is computed: its windows, if it has some, and itself."""
+        tenant, version = service_object.tenant, service_object.version
+        known = {each.ref: _known(each, service_object) for each in parts(stream)}
+        for ref, each in known.items():
+            self._streams[ref] = each
+            if ref != stream.ref:
+                each.feeds = known[stream.ref]
+            if has_clock(each):
+                clock = ClockRef(*ref)
+                self._streams[clock] = KnownStream(clock, tenant, version, 0, None)
 
     def _take_in_inputs(self, service_object: ServiceObject) -> None:
         """What it reads of other tenants goes with it: nobody else reads that."""
@@ -332,7 +344,8 @@ class _Remembered(Generic[Key, Value]):
 def _known(stream: Stream, service_object: ServiceObject) -> KnownStream:
     number = service_object.stream_ids.get(stream.ref.stream, 0)
     owner = service_object.tenant, service_object.version
-    partitions = service_object.read_in.get(stream.ref.stream, ())
+    name = "" if isinstance(stream.ref, WindowRef) else stream.ref.stream
+    partitions = service_object.read_in.get(name, ())
     return KnownStream(stream.ref, *owner, number, stream.composite, read_in=partitions)
 
 
@@ -343,10 +356,15 @@ def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:
     """
     definition = service_object.definition
     by_name: dict[str, list[tuple[StreamRef, Wake]]] = {}
-    for stream in definition.streams:
-        if stream.composite is not None and stream.composite.operator is not None:
+    for stream in chain.from_iterable(map(parts, definition.streams)):
+        if stream.composite is None:
+            continue
+        if stream.composite.operator is not None:
             yield ClockRef(*stream.ref), Wake(stream.ref, CLOCK)
-        for place, each in enumerate(stream.composite.inputs if stream.composite else ()):
+        if stream.composite.windowed:  # through all of its inputs at once
+            yield WindowRef(*stream.ref), Wake(stream.ref, 0)
+            continue
+        for place, each in enumerate(stream.composite.inputs):
             edges = by_name.setdefault(each.name, [])
             wake = Wake(stream.ref, place)
             edges += [(member, wake) for member in each.members if member != stream.ref]

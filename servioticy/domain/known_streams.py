@@ -43,6 +43,9 @@ class KnownStream:
     update while something else has triggered it."""
     head: Head = field(init=False)
     """What all that is emitted of it begins with."""
+    feeds: KnownStream | None = None
+    """Of the windows of a composite stream: that stream. They are stored nowhere, and how their
+    computations end is told of it."""
     settles: bool = False
     """Of several arrivals in a tree only the last computes."""
     region: Region | None = None
@@ -77,6 +80,8 @@ class Region:
     wiring: trees.Wiring
     leads_on: bool = False
     """Whether other regions read what it makes."""
+    keeps: bool = False
+    """Whether some of its composites keep entries."""
 
     def stream(self, number: int) -> KnownStream:
         """The stream of this number, which is one that has updates."""

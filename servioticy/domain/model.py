@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from servioticy.domain.options import DEFAULTS, Options
+from servioticy.domain.windows.model import Window
 
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
@@ -86,6 +87,25 @@ class ClockRef(StreamRef):
     def __hash__(self) -> int:
         """Return what equal ones have in common."""
         return hash((*self, ClockRef))
+
+
+class WindowRef(StreamRef):
+    """The windows of a composite stream, as a stream that it reads.
+
+    They have no updates that are stored: what comes of one is the composite's.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether it is those of the same stream."""
+        return isinstance(other, WindowRef) and tuple(self) == tuple(other)
+
+    def __ne__(self, other: object) -> bool:
+        """Tell whether it is not."""
+        return not self == other
+
+    def __hash__(self) -> int:
+        """Return what equal ones have in common."""
+        return hash((*self, WindowRef))
 
 
 class ServiceObjectKey(NamedTuple):
@@ -173,6 +193,8 @@ class Composite:
     operator: Hashable = None
     """What that runs in place of JavaScript, one computation at a time: whatever it understands.
     None: the code of channels and filters."""
+    window: Window | None = None
+    """Its code reads windows of its inputs instead of their last updates."""
     windowed: bool = False
     """Its inputs are windows, all of which come with what wakes it."""
 

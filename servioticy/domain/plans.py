@@ -53,6 +53,8 @@ def needs_of(wiring: Wiring, entry: int) -> Needs:
     groups: dict[tuple[int, ...], None] = {}
     for number in reached:
         node = nodes[number]
+        if not node.reads:
+            continue
         reads = node.keeps or reads_own(node.code, node.own)
         lasts[number] = lasts.get(number, False) or reads
         read = [each for argument, each in enumerate(node.inputs) if argument != node.own]
@@ -81,7 +83,7 @@ def plan_of(origin: KnownStream, needs: Callable[[Region, int], Needs]) -> Plan:
             regions[region] = None
         for number, _document in found.lasts:
             stream = region.streams[number]
-            if stream is not None:
+            if stream is not None and stream.feeds is None:
                 streams[stream] = None
         groups.update({(region, id(members)): members for members in found.groups})
         for number in found.reached:

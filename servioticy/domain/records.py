@@ -36,6 +36,9 @@ class UpdateRecord(msgspec.Struct, tag="update", tag_field="kind", frozen=True):
     update: msgspec.Raw
     forwarded: tuple[Small, Large] | None = None
     """Partition and offset it came from, when its component had moved meanwhile."""
+    at: Large = 0
+    """When it was accepted, in ms since 1970: the log's time at its place. 0: by a release that
+    did not say."""
 
     @property
     def origin(self) -> StreamRef:
@@ -241,6 +244,8 @@ class BorderRecord(msgspec.Struct, tag="border", tag_field="kind", frozen=True):
     """Whom it is for; none: all that are fed here."""
     forwarded: tuple[Small, Whole] | None = None
     """As of an update."""
+    at: Large = 0
+    """The log's time of the provider's tree, as of an update."""
 
     def only_for(self, readers: Mapping[str, Sequence[int]]) -> BorderRecord:
         """Return what these readers have of it: of each the numbers of updates."""

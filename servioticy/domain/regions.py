@@ -119,15 +119,17 @@ def region_of(
         names.append(program_name(each.ref, each.version))
     names += [""] * (len(numbers) - len(members))
     evaluator = evaluators.pop() if len(evaluators) == 1 else None
-    return Region(level, members[0].tenant, evaluator, tuple(streams), tuple(names), found)
+    tenant, keeps = members[0].tenant, any(map(has_clock, members))
+    return Region(level, tenant, evaluator, tuple(streams), tuple(names), found, keeps=keeps)
 
 
 def _named(members: Iterable[KnownStream]) -> set[StreamRef]:
-    """The streams that composites with `staleness: "input"` read: their states name them."""
+    """The streams that composites name in what they keep: `staleness: "input"`, and windows."""
     return {
         member
         for each in members
-        if each.composite is not None and each.composite.options.staleness == "input"
+        if each.composite is not None
+        if each.composite.options.staleness == "input" or each.feeds is not None
         for number, read in enumerate(each.composite.inputs)
         if number != each.composite.own
         for member in read.members
@@ -157,6 +159,7 @@ def _node(
         name,
         keeps,
         composite.windowed,
+        stream.feeds is None,
     )
 
 

@@ -27,6 +27,14 @@ STALE = _verdict(
 COLLECTED = _verdict(
     "collected", "An operator has taken it into what it keeps, and nothing comes out yet."
 )
+LATE = _verdict(
+    "late", "Every window that it would be in has ended; the update itself is stored all the same."
+)
+ABANDONED = _verdict(
+    "abandoned",
+    "Windows that were open when a version with other windows or inputs came into force "
+    "ended with nothing.",
+)
 FILTERED = _verdict("filtered", "A filter is false, or the value of a function is null.")
 SCRIPT_ERROR = _verdict("script-error", "The code threw an error.")
 ERROR = _verdict(

@@ -30,6 +30,7 @@ def made_wiring(nodes: tuple[trees.Node, ...]) -> Paused[trees.Wiring]:
             each.name,
             each.keeps,
             each.windowed,
+            each.reads,
         )
         content.update(repr(facts).encode("utf-8", "surrogatepass"))
     return trees.Wiring(content.hexdigest(), nodes)

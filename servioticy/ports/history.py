@@ -86,6 +86,9 @@ class History(Protocol):
         As it stands at the stored progress of where it is computed.
         """
 
+    def kept(self, stream: StreamKey, key: bytes) -> bytes | None:
+        """Return what a composite stream keeps under a key, if anything."""
+
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
         """Return how computations of a composite stream ended: (verdict, count, last one)."""
 

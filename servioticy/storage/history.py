@@ -103,6 +103,11 @@ class PostgresHistory:
         rows = self._database.rows(self._sql["inputs_from_outside"], reader._asdict())
         return [OutsideInput(StreamRef(*row[:2]), *row[2:]) for row in rows]
 
+    def kept(self, stream: StreamKey, key: bytes) -> bytes | None:
+        """Return what a composite stream keeps under a key, if anything."""
+        row = self._database.row(self._sql["kept_of_stream"], stream._asdict() | {"key": key})
+        return bytes(row[0]) if row else None
+
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
         """Return how computations of a composite stream ended: (verdict, count, last one)."""
         rows = self._database.rows(self._sql["verdicts_of_stream"], stream._asdict())

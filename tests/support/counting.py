@@ -14,7 +14,7 @@ from typing import Any
 from log_oracle import value_of
 
 from sandbox.trees import Event
-from servioticy.domain.evaluators.operators import Ends, Entries, Output, Step
+from servioticy.domain.evaluators.operators import Answer, Ends, Entries, Output, Step
 from servioticy.domain.model import StreamRef
 from servioticy.domain.operator_code import OperatorCode
 from servioticy.domain.records import LogRecord, TickRecord, UpdateRecord
@@ -43,7 +43,7 @@ class Counting:
             return ()
         return [b"%d" % (value_of(event.document) % KEYS), b"all"]
 
-    def step(self, step: Step, entries: Entries) -> Output | None:
+    def step(self, step: Step, entries: Entries) -> Answer:
         whole = int(entries.get(b"all") or 0) + 1
         entries.put(b"all", b"%d" % whole)
         if step.due is not None:
@@ -58,12 +58,12 @@ class Counting:
         if count % 7 == 0:
             raise Ends("error", "seven")
         if count % 4 == 0:
-            return None
+            return Answer()
         return self._made(count * 1000 + whole, step.trigger.timestamp)
 
     @staticmethod
-    def _made(value: int, timestamp: int) -> Output:
-        return Output(timestamp, document(value, timestamp))
+    def _made(value: int, timestamp: int) -> Answer:
+        return Answer([Output(timestamp, document(value, timestamp))])
 
 
 class Counted:

@@ -132,6 +132,14 @@ class Runs:
             except Crash:
                 self.task = self._new()
 
+    def rest(self) -> None:
+        """While nothing comes: times that composites have set themselves come."""
+        try:
+            self.task.rest()
+        except Crash:
+            self.task = self._new()
+            self.rest()
+
     def finish(self) -> None:
         """Until nothing waits; a component may need some dozens of slices until it is known."""
         end = len(self.platform.state.log[0])

@@ -18,12 +18,31 @@ from servioticy.domain.documents import (
     aliases,
     callbacks,
     composites,
+    durations,
     limits,
     parameters,
     parse_service_object,
     service_objects,
     templates,
+    windows,
 )
+from servioticy.domain.windows import sketches
+
+
+def merged(schema: dict[str, Any]) -> dict[str, Any]:
+    """What an object of any of several forms may have, and what each of them has to."""
+    forms = schema["anyOf"]
+    keys = dict.fromkeys(key for each in forms for key in each["properties"])
+    return {
+        "required": set.intersection(*(set(each["required"]) for each in forms)),
+        "properties": {
+            key: {
+                "anyOf": [each["properties"][key] for each in forms if key in each["properties"]]
+            }
+            for key in keys
+        },
+    }
+
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "document-format.md").read_text("utf-8")
@@ -37,6 +56,7 @@ PARTS: dict[str, dict[str, Any]] = {
     },
     "Channels": DEFS["channel"],
     "Groups": {**DEFS["group"], "required": ["stream"]},
+    "Windows": merged(DEFS["window"]),
     "Actions": SCHEMA["properties"]["actions"]["items"],
     "Actions of a stream": DEFS["composite"]["properties"]["actions"]["items"],
     "`actuationCallback`": SCHEMA["properties"]["actuationCallback"],
@@ -55,6 +75,9 @@ LIMITS = {
     "soIds": limits.MAX_MEMBERS.most,
     "stream": service_objects.MAX_NAME,
     "where": DEFS["group"]["properties"]["where"]["maxProperties"],
+    **dict.fromkeys(
+        ("size", "every", "offset", "gap", "max", "delay", "idle"), durations.MAX_DAYS
+    ),
     "timeout": actuations.MAX_TIMEOUT,
     "parameters": actuations.MAX_PARAMETERS,
     "destination": callbacks.MAX_DESTINATION,
@@ -70,6 +93,12 @@ SAID = (
     f"{limits.MAX_REFERENCES.most:,} references",
     f"{limits.MAX_PATHS.most:,} paths that do more",
     f"{aliases.MAX_EXPANDED:,} characters",
+    f"{windows.MAX_COUNT:,} updates of `count`",
+    f"a window has at most {windows.MAX_PANES:,} pieces",
+    f"{windows.MAX_BY} channels a stream",
+    f"up to {durations.MAX_MONTHS} months",
+    f'`max` | string | `"{windows.DEFAULT_MAX}"`',
+    f"at most {sketches.MAX_BUCKETS:,} buckets",
     f"{parameters.MAX_PARAMETERS} parameters, {templates.MAX_PLACES:,} places",
     f"{parameters.MAX_TEXT:,} characters at most, an array {parameters.MAX_ELEMENTS:,} elements",
 )
@@ -89,7 +118,7 @@ def types(schema: dict[str, Any]) -> set[str]:
         return types(DEFS[schema["$ref"].rpartition("/")[2]])
     if "anyOf" in schema:
         return set().union(*map(types, schema["anyOf"]))
-    if "enum" in schema:
+    if "enum" in schema or "const" in schema:
         return {"string"}
     found = schema.get("type", "any")
     return {found} if isinstance(found, str) else set(found)

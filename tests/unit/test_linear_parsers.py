@@ -66,6 +66,8 @@ NOT_OF_CLIENTS = {
     "servioticy/domain/letters.py": "dead letters of the platform",
     "servioticy/domain/persons.py": "one name of a bounded length",
     "servioticy/domain/records.py": "records of the log",
+    "servioticy/domain/evaluators/windows/contents.py": "updates, and panes as they are stored",
+    "servioticy/domain/evaluators/windows/head.py": "what windows keep, as it is stored",
     "servioticy/domain/windows/aggregates.py": "aggregates as they are stored",
     "servioticy/domain/webhook_secrets.py": "a secret of a bounded length",
     "servioticy/identity/fetching.py": "what an issuer that the operator named publishes",

@@ -13,6 +13,7 @@ from servioticy.domain.evaluators.operators import (
     MAX_CHANGES,
     MAX_KEY_BYTES,
     MAX_VALUE_BYTES,
+    Answer,
     Ends,
     Entries,
     Operators,
@@ -36,9 +37,10 @@ class Plain:
     def keys(self, _code: OperatorCode, _argument: int | None, _event: Event) -> Sequence[bytes]:
         return ()
 
-    def step(self, step: Step, entries: Entries) -> Output | None:
+    def step(self, step: Step, entries: Entries) -> Answer:
         self.steps.append(step)
-        return self._does(step, entries)
+        made = self._does(step, entries)
+        return Answer(() if made is None else [made])
 
 
 def call(*events: Event, kept: Sequence[Kept] = ()) -> Call:
@@ -151,7 +153,7 @@ def test_what_counts_as_not_computed_has_kept_nothing() -> None:
 
     class Undone(_Steps):
         def decides(self, *_: object) -> Outcome:
-            return Outcome(None, "timeout")
+            return Outcome((), "timeout")
 
     plain = Plain(lambda _step, entries: entries.put(b"k", b"v"))
     grown = Undone(call(Event(1, 1, b"1"), kept=[known(b"k")]), plain).grow()

@@ -136,10 +136,11 @@ def test_verdicts_in_sql_are_found() -> None:
 
 
 def test_no_program_spells_a_verdict_itself() -> None:
-    """But for the `state` of a stream and a parameter, which are words of the REST API."""
+    """But for words of the REST API, a `state` and a parameter, and of a request given up."""
     found = {file.name: in_python(file) for file in PROGRAMS}
 
     assert {name: words for name, words in found.items() if words} == {
         "status.py": {"suspended"},
         "actuations.py": {"timeout"},
+        "idempotency.py": {"abandoned"},
     }

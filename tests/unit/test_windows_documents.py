@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from bad_documents import resolved
 
@@ -13,6 +17,20 @@ from servioticy.domain.documents.errors import WHOLE, Part
 from servioticy.domain.documents.windows import KEYS, parse_window
 from servioticy.domain.windows.grid import grid_of
 from servioticy.domain.windows.model import Length, Uses, Window
+
+FOLDER = Path(__file__).parents[2] / "schemas"
+SCHEMA = json.loads((FOLDER / "service-object.json").read_text("utf-8"))
+WINDOW = jsonschema.Draft202012Validator(
+    {"$ref": "#/$defs/window", "$defs": SCHEMA["$defs"]},
+)
+NOT_SAID = {
+    *("from 1ms to 366d", "from 0ms to 366d", "gap: has to be from 1ms", "from 1mo to 12mo"),
+    *("at most 29000 ms long", "at most 86400000 ms long", "shorter than the", "at most 1000"),
+    *("at most 1000; take an every that", "shorter than the size", "no 'Berlin'", "there is no"),
+    *("updates between two windows would be", "updates between two windows would be lost"),
+    "no 'Europe'",
+}
+"""What is told of windows that fit the schema."""
 
 STREAM = WHOLE.at("streams", "b", words="stream b")
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -163,6 +181,38 @@ def test_a_bad_window_is_told_with_its_place(
     assert error.code in CODES
     assert error.reason.startswith("stream b: window")
     resolved(error.pointer, {"streams": {"b": {"window": content}}})
+
+
+@pytest.mark.parametrize(("content", "window"), UNDERSTOOD)
+def test_what_is_understood_fits_the_schema(content: dict[str, Any], window: Window) -> None:
+    WINDOW.validate(content)
+
+
+@pytest.mark.parametrize(("content", "code", "pointer", "words"), REFUSED)
+def test_what_is_refused_does_not_fit_the_schema(
+    content: Any, code: str, pointer: str, words: str
+) -> None:
+    """But for what a schema cannot say. A line end behind a pattern is one to Python only."""
+    fits = WINDOW.is_valid(content)
+
+    assert fits == (words in NOT_SAID or content == TUMBLING | {"size": "1s\n"})
+
+
+def test_the_page_has_the_types_and_their_keys() -> None:
+    """Those that have to be there in bold."""
+    page = (FOLDER.parent / "docs" / "document-format.md").read_text("utf-8")
+    _, _, table = page.partition("### Types of windows")
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*?) ?\|$", table.partition("\n#")[0], re.MULTILINE)
+
+    assert rows[1:] == [
+        (
+            kind,
+            ", ".join(
+                [*(f"**`{key}`**" for key in keys.required), *(f"`{key}`" for key in keys.others)]
+            ),
+        )
+        for kind, keys in KEYS.items()
+    ]
 
 
 def test_every_kind_is_understood_and_refused_something() -> None:

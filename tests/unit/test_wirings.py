@@ -21,6 +21,7 @@ OTHERWISE = {
     "name": "stream",
     "keeps": True,
     "windowed": True,
+    "reads": False,
 }
 
 

@@ -15,12 +15,19 @@ from servioticy.domain.documents.code import (
     code_of,
     own_input,
 )
-from servioticy.domain.documents.codes import BAD_CODE, MIXED_CHANNELS, TOO_MUCH, WRONG_TYPE
+from servioticy.domain.documents.codes import (
+    BAD_CODE,
+    BAD_WINDOW,
+    MIXED_CHANNELS,
+    TOO_MUCH,
+    WRONG_TYPE,
+)
 from servioticy.domain.documents.dialects import NEWEST, is_function
 from servioticy.domain.documents.errors import BadDocument, Part
 from servioticy.domain.documents.expressions import parse_expressions
 from servioticy.domain.documents.functions import parse_functions
 from servioticy.domain.documents.options import parse_options
+from servioticy.domain.documents.over_windows import WINDOW, over_windows
 from servioticy.domain.model import Channel, Composite, StreamRef
 
 MAX_CODE = 65_536
@@ -42,6 +49,9 @@ def parse_composite(
     source that the document does not have, or where it is too long.
     """
     if all(channel.code is None for channel in channels):
+        if content.get(WINDOW) is not None:
+            reason = "only a stream whose channels have a current-value is computed over windows"
+            raise stream.at(WINDOW, words=WINDOW).bad(reason, BAD_WINDOW)
         return None
     if any(channel.code is None for channel in channels):
         reason = f"{stream.words}: some channels have a current-value, some not"
@@ -60,7 +70,7 @@ def parse_composite(
                 raise code.part.bad(reason, BAD_CODE)
     options = parse_options(stream, content)
     parsed = PARSERS[context.dialect](written, context)
-    return Composite(
+    composite = Composite(
         context.dialect,
         parsed.inputs,
         tuple(
@@ -72,6 +82,9 @@ def parse_composite(
         parsed.references,
         options,
     )
+    if content.get(WINDOW) is None:
+        return composite
+    return over_windows(composite, content, written, context)
 
 
 def _filter(content: dict[str, Any], name: str, stream: Part) -> Code | None:

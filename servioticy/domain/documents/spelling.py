@@ -39,6 +39,7 @@ STREAM = (
     "pre-filter",
     "post-filter",
     "dataTTL",
+    "window",
     *[each.encode_name for each in FIELDS],
 )
 CHANNEL = ("type", "unit", "current-value")

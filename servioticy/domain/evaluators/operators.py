@@ -9,7 +9,7 @@ the log, so computing never looks at a clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import thread_time
 from typing import NamedTuple, NoReturn, Protocol
 
@@ -43,12 +43,16 @@ class Step(NamedTuple):
     """A computation."""
 
     code: OperatorCode
+    at: int
+    """The log's time, in ms since 1970; 0 where the log does not tell."""
     argument: int | None
     """Which of its inputs has woken the composite; None: the clock."""
     trigger: Last
     """The update that has, or the time that has come, in ms since 1970, without a document."""
     due: bytes | None
     """The key whose time that is."""
+    source: str
+    """The name of the trigger's stream, where the composite does not look at others."""
     inputs: Sequence[Last | None]
     """The last update of each input."""
     own: Last | None
@@ -56,11 +60,21 @@ class Step(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What a computation makes."""
+    """An update that a computation makes."""
 
     timestamp: int
     document: bytes
     """Compact JSON."""
+
+
+class Answer(NamedTuple):
+    """What comes of a computation that has taken in what woke it."""
+
+    outputs: Sequence[Output] = ()
+    """In the order of their timestamps, which differ."""
+    kind: str = COLLECTED
+    """How it ends where there are none."""
+    message: str = ""
 
 
 class Entries:
@@ -74,6 +88,16 @@ class Entries:
     def get(self, key: bytes) -> bytes | None:
         """What is kept under a key. Raises Lacking where that is not known yet."""
         return self._entry(key).value
+
+    def need(self, keys: Iterable[bytes]) -> None:
+        """Raise Lacking of all of these that are not known."""
+        lacking = [
+            (self._node, key)
+            for key in keys
+            if key not in self._changed and (self._node, key) not in self._known
+        ]
+        if lacking:
+            raise Lacking(lacking)
 
     def due(self, key: bytes) -> int | None:
         """When the composite is to be woken for it. Raises Lacking as the other does."""
@@ -117,8 +141,8 @@ class Operator(Protocol):
     def keys(self, code: OperatorCode, argument: int | None, event: Event) -> Sequence[bytes]:
         """Return the keys that a computation is likely to look at: they are asked for together."""
 
-    def step(self, step: Step, entries: Entries) -> Output | None:
-        """What comes of a computation; None: nothing yet (verdict `collected`). Raises Ends."""
+    def step(self, step: Step, entries: Entries) -> Answer:
+        """What comes of a computation. Raises Ends where that is to have kept nothing."""
 
 
 class Operators:
@@ -194,36 +218,45 @@ class _Steps(Stepwise):
     ) -> tuple[Outcome, float]:
         """What comes of one computation."""
         if node in self.call.refused:
-            return Outcome(None, *self.call.refused[node]), 0.0
+            return Outcome((), *self.call.refused[node]), 0.0
         composite = self.call.wiring.nodes[node]
         entries = Entries(node, kept)
-        inputs = [
-            None if each is None else lasts[each]
-            for each in inputs_read(composite, event, wake, lasts)
-        ]
+        inputs: list[Last | None] = []
+        if composite.reads:
+            read = inputs_read(composite, event, wake, lasts)
+            inputs = [None if each is None else lasts[each] for each in read]
         by_clock = wake.argument == CLOCK
         due = event.document if by_clock else None
         if due is not None:
             time = entries.due(due)
             if time is None or time > event.timestamp:  # it has come before, or is another one
-                return Outcome(None, ""), 0.0
+                return Outcome((), ""), 0.0
         argument = None if by_clock else wake.argument
         trigger = Last(event.node, event.timestamp, b"" if by_clock else event.document)
-        asked = Step(composite.code, argument, trigger, due, inputs, lasts.get(node))
-        times = [each and each.timestamp for each in inputs]
+        at = self.call.at[self._tree_number] if self.call.at else 0
+        source = self.call.wiring.nodes[event.node].name
+        own = lasts.get(node)
+        asked = Step(composite.code, at, argument, trigger, due, source, inputs, own)
+        times = [each and each.timestamp for each in inputs] if composite.reads else None
         try:
-            made = self._operator.step(asked, entries)
+            answer = self._operator.step(asked, entries)
         except Ends as end:
             entries = Entries(node, kept)  # it has kept nothing
             if due is not None:
                 _note_come(entries, due)
-            return Outcome(None, end.kind, str(end), times, entries.changed), 0.0
+            return Outcome((), end.kind, str(end), times, entries.changed), 0.0
         if due is not None and entries.due(due) == time:
             _note_come(entries, due)
-        if made is None:
-            return Outcome(None, COLLECTED, "", times, entries.changed), 0.0
-        update = Made(0, 0, 0, made.timestamp, made.document)
-        return Outcome(update, EMITTED, "", times, entries.changed), 0.0
+        changed = entries.changed
+        if not answer.outputs:
+            return Outcome((), answer.kind, answer.message, times, changed), 0.0
+        # Where there are several each is a step of its own; a single one goes as any other does.
+        several = len(answer.outputs) > 1 or not composite.reads
+        made = [
+            Made(0, 0, 0, each.timestamp, each.document, None, nth if several else None)
+            for nth, each in enumerate(answer.outputs)
+        ]
+        return Outcome(made, EMITTED, "", times, changed), 0.0
 
 
 def _note_come(entries: Entries, key: bytes) -> None:

@@ -24,7 +24,7 @@ _singles: Cache[tuple[object, ...], Wiring] = Cache(MAX_NODES)
 class Outcome(NamedTuple):
     """What comes of one computation."""
 
-    made: Made | None
+    made: Sequence[Made]
     kind: str
     message: str = ""
     inputs: Sequence[int | None] | None = None
@@ -35,10 +35,9 @@ class Outcome(NamedTuple):
     def of(cls, grown: Grown) -> Outcome:
         """What an evaluator answers to a single step."""
         if not grown.ended:  # a time that means nothing any more
-            return cls(None, "", kept=grown.kept)
+            return cls((), "", kept=grown.kept)
         (ended,) = grown.ended
-        made = grown.made[0][0] if grown.made[0] else None
-        return cls(made, ended.kind, ended.message, ended.inputs, grown.kept)
+        return cls(grown.made[0], ended.kind, ended.message, ended.inputs, grown.kept)
 
 
 def decided_here(node: Node, last: Last | None, event: Event) -> Outcome | None:
@@ -51,7 +50,7 @@ def decided_here(node: Node, last: Last | None, event: Event) -> Outcome | None:
     ):
         return None
     message = f"trigger {event.timestamp} is not newer than output {last and last.timestamp}"
-    return Outcome(None, STALE, message)
+    return Outcome((), STALE, message)
 
 
 def step(
@@ -61,11 +60,12 @@ def step(
     wake: Wake,
     lasts: Mapping[int, Last],
     kept: Sequence[Kept] = (),
+    at: Sequence[int] = (),
 ) -> Call:
     """The computation that an update of a call's tree causes, as a call of its own.
 
     Its wiring has no groups: each input is the stream that is read through it now. `kept` is what
-    the composite keeps.
+    the composite keeps, and `at` the log's time.
     """
     composite = call.wiring.nodes[node]
     read = inputs_read(composite, event, wake, lasts)
@@ -76,7 +76,7 @@ def step(
     numbers = {each: number for number, each in enumerate(dict.fromkeys([node, *streams]))}
     inputs = tuple([numbers[each] for each in streams])
     names: tuple[str, ...] = ()
-    if composite.by_input:
+    if composite.by_input or not composite.reads:
         names = tuple([call.wiring.nodes[each].name if each >= 0 else "" for each in numbers])
     clock = max(numbers.values()) + 1 if wake.argument == CLOCK else None
     wiring = single(call.wiring, node, inputs, names, clock)
@@ -92,7 +92,7 @@ def step(
     refused = {0: call.refused[node]} if node in call.refused else {}
     own_names = (call.names[node], *[""] * (len(numbers) - 1))
     theirs = [each._replace(node=0) for each in kept]
-    return Call(wiring, own_names, known, [[alone]], Bounds(1, 1), refused, theirs)
+    return Call(wiring, own_names, known, [[alone]], Bounds(1, 1), refused, theirs, at)
 
 
 def inputs_read(
@@ -135,7 +135,8 @@ def _cut_out(
     if clock is not None:
         wakes.append([Wake(CLOCK, 0, CLOCK)])
     nodes = [
-        Node(tuple(each), name=names[number] if names else "") for number, each in enumerate(wakes)
+        Node(tuple(each), name=names[number] if number < len(names) else "")
+        for number, each in enumerate(wakes)
     ]
     nodes[0] = replace(
         composite,

@@ -122,7 +122,8 @@ class Stepwise:
         theirs: list[Kept] = []
         if composite.keeps:
             theirs = [each for each in kept.values() if each.node == node]
-        asked = step(self.call, node, event, wake, lasts, theirs)
+        at = self.call.at[self._tree_number : self._tree_number + 1] if composite.keeps else ()
+        asked = step(self.call, node, event, wake, lasts, theirs, at)
         key = node, event.path, wake.number, tuple(asked.lasts), tuple(theirs)
         if key not in self._found:
             began = self.clock()
@@ -208,15 +209,16 @@ class _Tree:
             for each in outcome.kept:
                 self.kept[wake.node, each.key] = each._replace(node=wake.node)
         else:
-            outcome = Outcome(None, *refusal)
+            outcome = Outcome((), *refusal)
         if refusal != UNTOLD and outcome.kind:
             self.ended.append(
                 Ended(wake.node, outcome.kind, 1, self._number, parent, *outcome[2:4])
             )
-        if outcome.made is not None:
-            made = outcome.made._replace(parent=parent, wake=wake.number, node=wake.node)
+        for output in outcome.made:
+            made = output._replace(parent=parent, wake=wake.number, node=wake.node)
             self.made.append(made)
-            self._updates.append(Event(wake.node, made.timestamp, made.document, path))
+            at = path if made.nth is None else (*path, made.nth)
+            self._updates.append(Event(wake.node, made.timestamp, made.document, at))
             self._becomes(len(self._updates) - 1, made.state)
 
     def _refusal(self, node: int, path: Path) -> Refusal | None:

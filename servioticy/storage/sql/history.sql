@@ -159,6 +159,13 @@ SELECT source, stream, is_open, fed_in IS NOT NULL AS has_begun, awaits_at IS NO
    AND tenant_id = %(tenant)s
  ORDER BY source, stream;
 
+-- kept_of_stream --
+SELECT value
+  FROM kept_entries
+ WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
+   AND tenant_id = %(tenant)s
+   AND key = %(key)s;
+
 -- verdicts_of_stream --
 SELECT verdict, count, last::text
   FROM verdicts

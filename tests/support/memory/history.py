@@ -115,6 +115,13 @@ class MemoryHistory:
             and not each.held
         ]
 
+    def kept(self, stream: StreamKey, key: bytes) -> bytes | None:
+        """Return what a composite stream keeps under a key, if anything."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            found = self._state.kept_entries.get((self._stored_as(stream), key))
+            return None if found is None else found.value
+
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
         """Return how computations of a composite stream ended: (verdict, count, last one)."""
         self._state.ask_postgres()

@@ -184,11 +184,11 @@ def test_of_what_subscribers_did_not_get_nothing_is_kept_either() -> None:
     """Or what they get next would count something of which they got nothing."""
     (emitted, _), then = a_tree(5), EmittedRecord("so", "d0", 1, 1, 6, msgspec.Raw(b"{}"), (8, 0))
     decided = Decided([emitted, then])
-    made = Outcome(Made(0, 0, 0, 5, b"{}"), "emitted", kept=[Kept(0, b"k", b"v")])
+    made = Outcome([Made(0, 0, 0, 5, b"{}")], "emitted", kept=[Kept(0, b"k", b"v")])
 
     found = decided.outcome(1, StreamRef("so", "c0"), (7, 1, (0,)), made)
 
-    assert (found.made, found.kind, found.kept) == (None, "timeout", ())
+    assert (found.made, found.kind, found.kept) == ((), "timeout", ())
 
 
 def test_a_log_that_lost_its_end_goes_on_with_its_own_values() -> None:

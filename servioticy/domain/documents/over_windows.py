@@ -1,0 +1,61 @@
+"""A composite stream whose code reads windows of its inputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from servioticy.domain.documents.code import Context, Written
+from servioticy.domain.documents.codes import BAD_WINDOW, TOO_MUCH
+from servioticy.domain.documents.functions import TRIGGER
+from servioticy.domain.documents.options import FIELDS
+from servioticy.domain.documents.windows import parse_window
+from servioticy.domain.model import Composite
+
+WINDOW = "window"
+"""The key of a stream under which it has one."""
+
+MAX_INPUTS = 16
+"""Of a stream over windows."""
+
+MAX_ASPECTS = 8
+"""Inputs times channels by whose values there are aggregates: as many entries change at once."""
+
+
+def over_windows(
+    composite: Composite, content: dict[str, Any], written: Written, context: Context
+) -> Composite:
+    """Return the same composite over the windows that the stream has. Raises BadDocument.
+
+    Its own last output is no window, and is not read.
+    """
+    stream = written.stream
+    part = stream.at(WINDOW, words=WINDOW)
+    for field in FIELDS:
+        if field.encode_name in content:
+            reason = f"has no meaning beside {WINDOW}: a window comes out once, when it ends"
+            raise stream.at(field.encode_name, words=field.encode_name).bad(reason, BAD_WINDOW)
+    inputs = tuple([each for n, each in enumerate(composite.inputs) if n != composite.own])
+    codes = [each.text for each in written.codes]
+    named = _named(composite, written, context)
+    if composite.own is not None and composite.inputs[composite.own].name in named:
+        own = composite.inputs[composite.own].name
+        raise part.bad(f"code over windows cannot read {own!r}, its own output", BAD_WINDOW)
+    if TRIGGER in named:
+        raise part.bad(f"code over windows has no {TRIGGER}: name an input instead", BAD_WINDOW)
+    if not inputs:
+        raise part.bad("code that reads no input has no windows", BAD_WINDOW)
+    if len(inputs) > MAX_INPUTS:
+        raise part.bad(f"code over windows reads at most {MAX_INPUTS} inputs", TOO_MUCH)
+    window = parse_window(stream, content[WINDOW], codes)
+    if len(inputs) * len(window.uses.by) > MAX_ASPECTS:
+        reason = f"inputs times channels that `by` names are at most {MAX_ASPECTS}"
+        raise part.bad(reason, TOO_MUCH)
+    return replace(composite, inputs=inputs, own=None, window=window)
+
+
+def _named(composite: Composite, written: Written, context: Context) -> set[str]:
+    """What its code names as inputs."""
+    if composite.dialect == "expression":
+        return {each.source for each in composite.references}
+    return {name for each in written.channels for name in context.argument_names(each.text)}

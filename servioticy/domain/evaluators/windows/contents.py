@@ -1,0 +1,289 @@
+"""What is in panes: aggregates of each input, and by the values of channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import msgspec
+import orjson
+
+from servioticy.domain.evaluators.operators import Ends, Entries
+from servioticy.domain.verdicts import ERROR
+from servioticy.domain.windows.aggregates import Aggregate
+from servioticy.domain.windows.model import Uses
+
+BUCKETS = 64
+"""Entries over which the values of a channel are spread."""
+
+MAX_KEYS = 10_000
+"""Values of a channel by which one window has aggregates."""
+
+MAX_KEY_CHARACTERS = 200
+
+MAX_UPDATES_BYTES = 60_000
+"""Of the updates themselves of one input in one pane, where code asks for them."""
+
+MAX_UPDATES = 1000
+"""Of one input in one window."""
+
+
+UPDATES = b".u"
+"""Ends the key of the updates of an input in a pane."""
+
+
+class _Pane(msgspec.Struct, array_like=True):
+    """What is kept of one input in one pane."""
+
+    aggregate: bytes
+    buckets: list[int] = []
+    """Of each channel by which there are aggregates, a bit for each bucket that has some."""
+    has_updates: bool = False
+    """Whether there are updates themselves."""
+
+
+class _Updates(msgspec.Struct, array_like=True):
+    """The updates themselves, with their places, as far as there is room."""
+
+    size: int = 0
+    """The bytes of all of them, those that are not here, too."""
+    kept: list[tuple[int, int, bytes]] = []
+
+
+_panes = msgspec.msgpack.Decoder(_Pane)
+_updates = msgspec.msgpack.Decoder(_Updates)
+_buckets = msgspec.msgpack.Decoder(dict[str, bytes])
+_encoder = msgspec.msgpack.Encoder()
+
+
+class Taken(NamedTuple):
+    """An update, as windows take it in."""
+
+    argument: int
+    timestamp: int
+    document: bytes
+    channels: Mapping[str, Any]
+    order: int
+    """Which of all it is: of equal timestamps the later one counts as the last."""
+
+
+class Contents:
+    """The contents of the panes of one composite. Raises Lacking where they are not known yet."""
+
+    def __init__(self, entries: Entries, arguments: int, uses: Uses, generation: int = 0) -> None:
+        """`arguments` are how many inputs there are."""
+        self._entries = entries
+        self._arguments = arguments
+        self._uses = uses
+        self._generation = generation
+
+    def add(self, pane: int, taken: Taken) -> None:
+        """Take an update into a pane. Raises Ends where it has more than it may."""
+        key = self._key(taken.argument, pane)
+        kept = self._pane(key)
+        aggregate = (
+            self._read(kept.aggregate) if kept.aggregate else Aggregate(self._uses.sketches)
+        )
+        aggregate.add(taken.channels, taken.timestamp, taken.order)
+        kept.aggregate = aggregate.encode()
+        for number, channel in enumerate(self._uses.by):
+            value = _text(taken.channels.get(channel, {}).get("current-value"))
+            if value is not None:
+                self._add_by(kept, number, value, pane, taken)
+        if self._uses.updates:
+            self._add_update(pane, taken)
+            kept.has_updates = True
+        self._entries.put(key, _encoder.encode(kept))
+
+    def merge(self, panes: Sequence[int], into: int) -> None:
+        """Put what is in these panes into one of them, or into a new one; the others are empty."""
+        whole = self.read(panes)
+        for argument, found in enumerate(whole):
+            if found is None:
+                continue
+            kept = _Pane(found.aggregate.encode(), [0] * len(self._uses.by))
+            for number, keys in enumerate(found.by):
+                spread: dict[int, dict[str, bytes]] = {}
+                for value, each in keys.items():
+                    spread.setdefault(_bucket(value), {})[value] = each.encode()
+                for bucket, some in spread.items():
+                    kept.buckets[number] |= 1 << bucket
+                    key = self._key(argument, into, number, bucket)
+                    self._entries.need([key])
+                    self._entries.put(key, _encoder.encode(some))
+            if found.updates is not None:
+                kept.has_updates = True
+                self._put_updates(argument, into, found.updates)
+            key = self._key(argument, into)
+            self._entries.need([key])
+            self._entries.put(key, _encoder.encode(kept))
+        self.drop([each for each in panes if each != into])
+
+    def drop(self, panes: Sequence[int], most: int | None = None) -> int:
+        """Keep nothing of these panes any more; of how many of them that is so.
+
+        Of the first ones that have no more than so many entries, one at least.
+        """
+        self.know(panes)
+        gone = entries = 0
+        for pane in panes:
+            keys = list(self._keys([pane]))
+            entries += len(keys)
+            if most is not None and gone and entries > most:
+                break
+            for key in keys:
+                self._entries.drop(key)
+            gone += 1
+        return gone
+
+    def read(self, panes: Sequence[int]) -> list[Input | None]:
+        """What there is of each input in these panes together; None: nothing. Raises Ends."""
+        self.know(panes)
+        return [self._input(argument, panes) for argument in range(self._arguments)]
+
+    def _input(self, argument: int, panes: Sequence[int]) -> Input | None:
+        whole: Aggregate | None = None
+        updates = _Updates() if self._uses.updates else None
+        by: list[dict[str, Aggregate]] = [{} for _ in self._uses.by]
+        for pane in panes:
+            value = self._entries.get(self._key(argument, pane))
+            if value is None:
+                continue
+            kept = _panes.decode(value)
+            found = self._read(kept.aggregate)
+            if whole is None:
+                whole = found
+            else:
+                whole.merge(found)
+            for number, mask in enumerate(kept.buckets):
+                for key in self._bucket_keys(argument, pane, number, mask):
+                    self._merge_by(by[number], self._entries.get(key) or b"\x80")
+            if updates is not None:
+                more = self._updates(argument, pane)
+                updates = _Updates(updates.size + more.size, updates.kept + more.kept)
+        return None if whole is None else Input(whole, by, updates)
+
+    def _merge_by(self, keys: dict[str, Aggregate], bucket: bytes) -> None:
+        for value, encoded in _buckets.decode(bucket).items():
+            found = self._read(encoded)
+            before = keys.get(value)
+            if before is None:
+                keys[value] = found
+            else:
+                before.merge(found)
+        if len(keys) > MAX_KEYS:
+            raise Ends(ERROR, f"a window has aggregates by at most {MAX_KEYS} values of a channel")
+
+    def _add_by(self, kept: _Pane, number: int, value: str, pane: int, taken: Taken) -> None:
+        bucket = _bucket(value)
+        kept.buckets[number] |= 1 << bucket
+        key = self._key(taken.argument, pane, number, bucket)
+        found = _buckets.decode(self._entries.get(key) or b"\x80")
+        before = found.get(value)
+        aggregate = Aggregate(self._uses.sketches) if before is None else self._read(before)
+        aggregate.add(taken.channels, taken.timestamp, taken.order)
+        found[value] = aggregate.encode()
+        self._entries.put(key, _encoder.encode(found))
+
+    def _add_update(self, pane: int, taken: Taken) -> None:
+        before = self._updates(taken.argument, pane)
+        found = _Updates(before.size + len(taken.document), before.kept)
+        if found.size <= MAX_UPDATES_BYTES:
+            found.kept.append((taken.timestamp, taken.order, taken.document))
+        self._put_updates(taken.argument, pane, found)
+
+    def _put_updates(self, argument: int, pane: int, found: _Updates) -> None:
+        if found.size > MAX_UPDATES_BYTES:  # then nobody gets any
+            found = _Updates(found.size)
+        key = self._key(argument, pane) + UPDATES
+        self._entries.need([key])
+        self._entries.put(key, _encoder.encode(found))
+
+    def _updates(self, argument: int, pane: int) -> _Updates:
+        value = self._entries.get(self._key(argument, pane) + UPDATES)
+        return _Updates() if value is None else _updates.decode(value)
+
+    def know(self, panes: Iterable[int]) -> None:
+        """Raise Lacking unless all that is kept of these panes is known."""
+        panes = list(panes)
+        self._entries.need([self._key(n, pane) for pane in panes for n in range(self._arguments)])
+        self._entries.need(self._keys(panes))
+
+    def _pane(self, key: bytes) -> _Pane:
+        value = self._entries.get(key)
+        return _Pane(b"", [0] * len(self._uses.by)) if value is None else _panes.decode(value)
+
+    def _keys(self, panes: Iterable[int]) -> Iterator[bytes]:
+        """The keys of all that is kept of these panes, which have to be known."""
+        for pane in panes:
+            for argument in range(self._arguments):
+                key = self._key(argument, pane)
+                value = self._entries.get(key)
+                if value is None:
+                    continue
+                yield key
+                kept = _panes.decode(value)
+                if kept.has_updates:
+                    yield key + UPDATES
+                for number, mask in enumerate(kept.buckets):
+                    yield from self._bucket_keys(argument, pane, number, mask)
+
+    def _read(self, value: bytes) -> Aggregate:
+        return Aggregate.decode(value)
+
+    def _bucket_keys(self, argument: int, pane: int, number: int, mask: int) -> Iterator[bytes]:
+        some = (each for each in range(BUCKETS) if mask >> each & 1)
+        return (self._key(argument, pane, number, each) for each in some)
+
+    def _key(self, argument: int, pane: int, *more: int) -> bytes:
+        return b".".join([b"%d" % each for each in (self._generation, pane, argument, *more)])
+
+
+class Input(NamedTuple):
+    """What a window has of one input."""
+
+    aggregate: Aggregate
+    by: Sequence[Mapping[str, Aggregate]]
+    """Of each channel by which there are aggregates."""
+    updates: _Updates | None = None
+    """The updates themselves, where code asks for them."""
+
+    def as_json(self, begin: int, end: int, uses: Uses) -> dict[str, Any]:
+        """As code reads it (`sandbox/README.md`)."""
+        found: dict[str, Any] = self.aggregate.as_json(begin, end)
+        if uses.by:
+            found["by"] = {
+                channel: {value: each.as_json(begin, end) for value, each in keys.items()}
+                for channel, keys in zip(uses.by, self.by, strict=True)
+            }
+        if self.updates is not None:
+            found["updates"] = self._updates_as_json()
+        return found
+
+    def _updates_as_json(self) -> list[orjson.Fragment] | None:
+        """In order of their timestamps; None where there are more than may be kept."""
+        updates, count = self.updates or _Updates(), self.aggregate.count
+        if len(updates.kept) < count or count > MAX_UPDATES:
+            return None
+        return [orjson.Fragment(document) for *_, document in sorted(updates.kept)]
+
+
+def channels_of(document: bytes) -> Mapping[str, Any]:
+    """The channels of an update, as they stand in it."""
+    channels = orjson.loads(document).get("channels")
+    if not isinstance(channels, dict):
+        return {}
+    return {name: each for name, each in channels.items() if isinstance(each, dict)}
+
+
+def _text(value: Any) -> str | None:
+    """A channel's value as a name for those that have it; None: it has none."""
+    if value is None or isinstance(value, list | dict):
+        return None
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return text[:MAX_KEY_CHARACTERS]
+
+
+def _bucket(value: str) -> int:
+    return crc32(value.encode("utf-8", "surrogatepass")) % BUCKETS

@@ -1,0 +1,78 @@
+"""Windows of so many updates, in the order of the log, and one of all that ever came."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from servioticy.domain.evaluators.windows.contents import Contents, Taken
+from servioticy.domain.evaluators.windows.cutting import Closed, Found
+from servioticy.domain.evaluators.windows.head import Head, Pane
+from servioticy.domain.evaluators.windows.watermark import Watermark
+from servioticy.domain.windows.model import Window
+
+
+class Counted:
+    """A window is full in the tree of the update that fills it."""
+
+    def __init__(self, window: Window, head: Head, contents: Contents) -> None:
+        self._size = window.count or 1
+        self._every = window.every_count or self._size
+        self._pane = gcd(self._size, self._every)
+        self._head = head
+        self._contents = contents
+        self._is_full = False
+
+    def take(self, taken: Taken, *, is_newest: bool) -> str:
+        """Count the update, unless its stream has had a newer one: it may have been counted."""
+        if not is_newest:
+            return f"its stream has sent what is as new as {taken.timestamp}"
+        head = self._head
+        self._add(head.counted // self._pane, taken)
+        head.counted += 1
+        self._is_full = (
+            head.counted >= self._size and not (head.counted - self._size) % self._every
+        )
+        return ""
+
+    def closed(self, _watermark: Watermark, _most: int) -> Found:
+        """The window that is full now, if one is."""
+        if not self._is_full:
+            return Found([])
+        head = self._head
+        found = self._window(head.panes)
+        left = self._size - self._every
+        gone = [each for each in head.panes if each.begin * self._pane < head.counted - left]
+        self._contents.drop([each.begin for each in gone])
+        head.panes = head.panes[len(gone) :]
+        return Found([found])
+
+    def _add(self, begin: int, taken: Taken) -> None:
+        head, timestamp = self._head, taken.timestamp
+        pane = head.pane(begin)
+        if pane is None:
+            pane = Pane(begin, timestamp, timestamp)
+            head.panes.append(pane)
+        pane.oldest, pane.newest = min(pane.oldest, timestamp), max(pane.newest, timestamp)
+        self._contents.add(begin, taken)
+
+    def _window(self, panes: list[Pane]) -> Closed:
+        newest = max(each.newest for each in panes)
+        before = self._head.last_output
+        timestamp = newest if before is None or newest > before else before + 1
+        self._head.last_output = timestamp
+        inputs = self._contents.read([each.begin for each in panes])
+        return Closed(min(each.oldest for each in panes), newest + 1, timestamp, inputs)
+
+
+class Whole(Counted):
+    """One window, of all updates, that comes out with each of them and never ends."""
+
+    def take(self, taken: Taken, *, is_newest: bool) -> str:  # noqa: ARG002
+        """Take an update in."""
+        self._add(0, taken)
+        self._is_full = True
+        return ""
+
+    def closed(self, _watermark: Watermark, _most: int) -> Found:
+        """As it is now."""
+        return Found([self._window(self._head.panes)] if self._is_full else [])

@@ -1,0 +1,51 @@
+"""What all ways of cutting updates into windows have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from servioticy.domain.evaluators.windows.contents import Contents, Input, Taken
+from servioticy.domain.evaluators.windows.head import Head
+from servioticy.domain.evaluators.windows.watermark import Watermark
+from servioticy.domain.windows.model import Window
+
+MAX_DROPPED = 500
+"""Entries that one computation gives up, at least those of one pane; the rest goes later."""
+
+
+class Closed(NamedTuple):
+    """A window that has ended, with what is in it."""
+
+    begin: int
+    end: int
+    timestamp: int
+    """Of its result."""
+    inputs: Sequence[Input | None]
+
+
+class Found(NamedTuple):
+    """What has ended."""
+
+    closed: Sequence[Closed]
+    """By their ends."""
+    due: int | None = None
+    """When to look again, by the log's time in ms; None: when something is sent."""
+    problem: str = ""
+    """Why nothing comes of a window that has ended."""
+
+
+class Cutting(Protocol):
+    """Cuts the updates of one composite, at one place in the log."""
+
+    def __init__(self, window: Window, head: Head, contents: Contents) -> None:
+        """Raises ValueError where the window cannot be cut in the unit of its timestamps."""
+
+    def take(self, taken: Taken, *, is_newest: bool) -> str:
+        """Take an update in, which may be the newest of its stream.
+
+        Returns why there is no window for it, if so. Raises Ends.
+        """
+
+    def closed(self, watermark: Watermark, most: int) -> Found:
+        """What has ended, so many windows at most; what no open window has is given up."""

@@ -1,0 +1,114 @@
+"""What the windows of one composite stream keep, beside what is in their panes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import msgspec
+
+HEAD = b"w"
+"""The key of it."""
+
+NEVER = -(2**63)
+"""Earlier than every timestamp."""
+
+MAX_PANES = 2000
+"""Panes of one composite stream that are kept at once."""
+
+
+class Member(msgspec.Struct, array_like=True):
+    """A stream that the windows read, as far as it holds the watermark back."""
+
+    newest: int | None = None
+    """Its newest timestamp; None: it has not sent."""
+    reached: int = -(2**62)
+    """How far event time has come there: the newest of its timestamps, each taken as no later
+    than the log's time when it came. So a fast clock makes nobody late."""
+    at: int = 0
+    """When it last sent, by the log's time in ms."""
+
+
+NOTHING = Member()
+"""A stream of which nothing is known."""
+
+
+class Pane(msgspec.Struct, array_like=True):
+    """A piece of time, a session, or some updates one after the other."""
+
+    begin: int
+    """By which its contents are found; of updates one after the other, which of all it is."""
+    oldest: int
+    newest: int
+    """The timestamps in it."""
+
+
+class Gone(msgspec.Struct, array_like=True):
+    """Panes of a version with other windows."""
+
+    generation: int
+    arguments: int
+    panes: list[int]
+
+
+class Head(msgspec.Struct, array_like=True):
+    """Changes with every update, so it is small but for its panes."""
+
+    code: bytes
+    """What windows these are; of a version with others these are given up."""
+    arguments: int
+    """How many inputs they have."""
+    per_second: int
+    """Units of timestamps in a second."""
+    since: int
+    """The log's time of the first update, in ms."""
+    now: int
+    """The newest time of the log, in ms."""
+    taken: int = 0
+    """How many updates have come."""
+    closed: int = NEVER
+    """Windows that end here or earlier are closed."""
+    holder: str | None = None
+    """The name of the stream that holds the watermark back, if one does."""
+    panes: list[Pane] = []
+    """In order."""
+    members: dict[str, Member] = {}
+    """The streams by their names, where they are few (`watermark.py`)."""
+    counted: int = 0
+    """How many updates are in windows of so many."""
+    last_output: int | None = None
+    """The timestamp of it, where that has to be newer than the one before."""
+    generation: int = 0
+    """The contents of panes of versions with other windows are by other numbers."""
+    gone: list[Gone] = []
+    """What versions before have left, and is to be given up."""
+
+    def place(self, begin: int) -> int:
+        """Where the pane that begins there is, or would be."""
+        return bisect_left(self.panes, begin, key=lambda pane: pane.begin)
+
+    def pane(self, begin: int) -> Pane | None:
+        """The pane that begins there."""
+        place = self.place(begin)
+        if place < len(self.panes) and self.panes[place].begin == begin:
+            return self.panes[place]
+        return None
+
+
+_encoder = msgspec.msgpack.Encoder()
+_heads = msgspec.msgpack.Decoder(Head)
+_members = msgspec.msgpack.Decoder(dict[str, Member])
+
+
+def read_head(value: bytes) -> Head:
+    """Read what is under the key."""
+    return _heads.decode(value)
+
+
+def read_members(value: bytes) -> dict[str, Member]:
+    """Read a page of streams."""
+    return _members.decode(value)
+
+
+def write(value: Head | dict[str, Member]) -> bytes:
+    """Return it as it is kept."""
+    return _encoder.encode(value)

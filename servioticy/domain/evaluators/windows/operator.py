@@ -1,0 +1,187 @@
+"""The operator of windows: takes in updates and times, and tells what windows end by them.
+
+What a window has is told by its number of the log: which updates came before, and what time it
+was then. So a part of the log that is computed again makes the same windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import orjson
+
+from sandbox.trees import Event
+from servioticy.domain.evaluators.operators import Answer, Ends, Entries, Output, Step
+from servioticy.domain.evaluators.windows.contents import Contents, Taken, channels_of
+from servioticy.domain.evaluators.windows.counted import Counted, Whole
+from servioticy.domain.evaluators.windows.cutting import MAX_DROPPED, Closed, Cutting
+from servioticy.domain.evaluators.windows.head import HEAD, NEVER, Gone, Head, read_head, write
+from servioticy.domain.evaluators.windows.sessions import Sessions
+from servioticy.domain.evaluators.windows.timed import Timed
+from servioticy.domain.evaluators.windows.watermark import Members, Watermark
+from servioticy.domain.operator_code import OperatorCode
+from servioticy.domain.time_units import PER_SECOND, unit_of
+from servioticy.domain.verdicts import ABANDONED, COLLECTED, ERROR, LATE, STALE
+from servioticy.domain.windowed import WindowsOf
+from servioticy.domain.windows.model import Uses
+
+MAX_CLOSED = 100
+"""Windows that come out of one computation; what is more comes by a time that is due at once."""
+
+MAX_GONE = 8
+"""Versions with other windows whose panes are still to be given up."""
+
+NONE = Uses()
+
+CUTTINGS: dict[str, type[Cutting]] = {
+    "tumbling": Timed,
+    "hopping": Timed,
+    "sliding": Timed,
+    "session": Sessions,
+    "count": Counted,
+    "global": Whole,
+}
+
+
+class Windows:
+    """The operator."""
+
+    def keys(self, _code: OperatorCode, _argument: int | None, _event: Event) -> Sequence[bytes]:
+        """What every computation looks at."""
+        return [HEAD]
+
+    def step(self, step: Step, entries: Entries) -> Answer:
+        """Take in an update, or a time that has come; what ends by it comes out."""
+        return _Computation(step, entries).answer()
+
+
+class _Computation:
+    """One of them."""
+
+    def __init__(self, step: Step, entries: Entries) -> None:
+        self._step = step
+        self._entries = entries
+        self._code = _code(step.code)
+        self._window = self._code.window
+        self._abandoned = ""
+        self._head = self._known() or self._first()
+        self._head.now = max(self._head.now, step.at)
+        if step.argument is not None:
+            self._count_in(self._per_second())
+        self._members = Members(self._head, entries, self._code.members)
+        self._watermark = Watermark(self._window, self._head, self._members)
+        uses, generation = self._window.uses, self._head.generation
+        contents = Contents(entries, self._code.inputs, uses, generation)
+        try:
+            self._cutting = CUTTINGS[self._window.kind](self._window, self._head, contents)
+        except ValueError as error:
+            raise Ends(ERROR, str(error)) from error
+
+    def answer(self) -> Answer:
+        """What comes of it."""
+        kind, message = COLLECTED, ""
+        if self._step.argument is not None:
+            kind, message = self._take_in(self._step.argument)
+        found = self._cutting.closed(self._watermark, MAX_CLOSED)
+        outputs = list(map(self._output, found.closed))
+        due = found.due if self._clear() else self._head.now
+        self._entries.put(HEAD, write(self._head), due)
+        if self._abandoned:
+            return Answer(outputs, ABANDONED, self._abandoned)
+        if found.problem:
+            return Answer(outputs, ERROR, found.problem)
+        return Answer(outputs, kind, message)
+
+    def _known(self) -> Head | None:
+        """What is kept; where that is another version's with other windows, they are given up."""
+        value = self._entries.get(HEAD)
+        if value is None:
+            return None
+        found = read_head(value)
+        code = _digest(self._step.code)
+        if found.code == code:
+            return found
+        panes = [each.begin for each in found.panes]
+        self._abandoned = f"{len(panes)} panes of a version with other windows"
+        gone = [*found.gone, Gone(found.generation, found.arguments, panes)]
+        per_second, generation = found.per_second, found.generation + 1
+        return Head(
+            code,
+            self._code.inputs,
+            per_second,
+            found.now,
+            found.now,
+            members=found.members,
+            generation=generation,
+            gone=[each for each in gone if each.panes][-MAX_GONE:],
+        )
+
+    def _first(self) -> Head:
+        """At the first update. Raises Ends where its timestamp is no time."""
+        at = self._step.at
+        return Head(_digest(self._step.code), self._code.inputs, self._per_second(), at, at)
+
+    def _clear(self) -> bool:
+        """Give up some of what versions before have left; whether that is all."""
+        gone = self._head.gone
+        if gone:
+            first = gone[0]
+            contents = Contents(self._entries, first.arguments, NONE, first.generation)
+            some = first.panes[:MAX_DROPPED]
+            del first.panes[: contents.drop(some, MAX_DROPPED)]
+            self._head.gone = gone if first.panes else gone[1:]
+        return not self._head.gone
+
+    def _per_second(self) -> int:
+        step = self._step
+        if self._window.time == "arrival" or self._window.kind in ("count", "global"):
+            return 1000
+        unit = unit_of(step.trigger.timestamp, step.at / 1000) if step.at else None
+        if unit is None:
+            raise Ends(ERROR, f"lastUpdate {step.trigger.timestamp} is no time of these days")
+        return PER_SECOND[unit]
+
+    def _count_in(self, per_second: int) -> None:
+        """Timestamps are in this unit. Raises Ends where others that are open are in another."""
+        head = self._head
+        if head.per_second == per_second:
+            return
+        if head.panes:
+            raise Ends(ERROR, "timestamps of one window are in different units")
+        head.per_second, head.members, head.closed = per_second, {}, NEVER
+
+    def _take_in(self, argument: int) -> tuple[str, str]:
+        """Take an update in; how that ends where nothing comes out, and why."""
+        step, head = self._step, self._head
+        document = step.trigger.document or b"{}"
+        timestamp = step.trigger.timestamp
+        if self._window.time == "arrival":
+            timestamp = step.at
+        before = self._members.note(step.source, timestamp)
+        if timestamp == before and self._window.time == "event":
+            return STALE, f"it repeats the newest update of its stream, {timestamp}"
+        head.taken += 1
+        taken = Taken(argument, timestamp, document, channels_of(document), head.taken)
+        late = self._cutting.take(taken, is_newest=before is None or timestamp > before)
+        return (LATE, late) if late else (COLLECTED, "")
+
+    def _output(self, closed: Closed) -> Output:
+        uses = self._window.uses
+        windows = [
+            {"count": 0, "start": closed.begin, "end": closed.end}
+            if each is None
+            else each.as_json(closed.begin, closed.end, uses)
+            for each in closed.inputs
+        ]
+        document = {"windows": windows, "lastUpdate": closed.timestamp}
+        return Output(closed.timestamp, orjson.dumps(document))
+
+
+def _digest(code: OperatorCode) -> bytes:
+    """What windows and inputs are told by: not the code that reads them."""
+    return bytes.fromhex(code.id[:16])
+
+
+def _code(code: OperatorCode) -> WindowsOf:
+    return cast(WindowsOf, code.operator)

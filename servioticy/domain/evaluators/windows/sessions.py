@@ -1,0 +1,87 @@
+"""Sessions: updates that follow each other within a gap."""
+
+from __future__ import annotations
+
+from servioticy.domain.evaluators.operators import Ends
+from servioticy.domain.evaluators.windows.contents import Contents, Taken
+from servioticy.domain.evaluators.windows.cutting import Closed, Found
+from servioticy.domain.evaluators.windows.head import MAX_PANES, Head, Pane
+from servioticy.domain.evaluators.windows.watermark import Watermark
+from servioticy.domain.verdicts import ERROR
+from servioticy.domain.windows.model import Window
+from servioticy.domain.windows.units import exactly
+
+
+class Sessions:
+    """Each session is a pane. One that has become as long as it may takes nothing more."""
+
+    def __init__(self, window: Window, head: Head, contents: Contents) -> None:
+        self._gap, self._most = _lengths(window, head.per_second)
+        self._window = window
+        self._head = head
+        self._contents = contents
+
+    def take(self, taken: Taken, *, is_newest: bool) -> str:  # noqa: ARG002
+        """Take an update into the sessions that it belongs to, which are one from here on."""
+        head, timestamp = self._head, taken.timestamp
+        oldest = newest = timestamp
+        joined: list[Pane] = []
+        for each in head.panes:
+            if each.oldest - self._gap < timestamp < each.newest + self._gap:
+                low, high = min(oldest, each.oldest), max(newest, each.newest)
+                if high - low < self._most:
+                    oldest, newest = low, high
+                    joined.append(each)
+        if not joined:
+            if timestamp + self._gap <= head.closed:
+                return f"a session of {timestamp} would have ended"
+            if len(head.panes) >= MAX_PANES:
+                raise Ends(ERROR, f"more than {MAX_PANES} sessions are open")
+            head.panes.insert(head.place(taken.order), Pane(taken.order, oldest, newest))
+            self._contents.add(taken.order, taken)
+            return ""
+        first = joined[0]
+        if len(joined) > 1:
+            self._contents.merge([each.begin for each in joined], first.begin)
+            head.panes = [each for each in head.panes if each is first or each not in joined]
+        first.oldest, first.newest = oldest, newest
+        self._contents.add(first.begin, taken)
+        return ""
+
+    def closed(self, watermark: Watermark, most: int) -> Found:
+        """What has ended."""
+        head, due = self._head, None
+        ended: list[Pane] = []
+        for pane in sorted(head.panes, key=lambda each: (self._end(each), each.begin)):
+            end = self._end(pane)
+            if len(ended) == most:
+                due = head.now
+                break
+            if watermark.reaches(end) is None:
+                due = watermark.look_again(end)
+                break
+            ended.append(pane)
+            head.closed = max(head.closed, end)
+        panes = [each.begin for each in ended]
+        self._contents.know(panes)
+        found = [
+            Closed(each.oldest, end, end - 1, self._contents.read([each.begin]))
+            for each, end in zip(ended, map(self._end, ended), strict=True)
+        ]
+        self._contents.drop(panes)
+        head.panes = [each for each in head.panes if each not in ended]
+        return Found(found, due)
+
+    def _end(self, pane: Pane) -> int:
+        return end_of(pane, self._window, self._head.per_second)
+
+
+def end_of(session: Pane, window: Window, per_second: int) -> int:
+    """Where a session ends, as far as is known of it."""
+    gap, most = _lengths(window, per_second)
+    return min(session.newest + gap, session.oldest + most)
+
+
+def _lengths(window: Window, per_second: int) -> tuple[int, int]:
+    gap = exactly(window.gap or 0, per_second, "a gap")
+    return gap, exactly(window.max or 0, per_second, "a longest session")

@@ -1,0 +1,67 @@
+"""A composite stream over windows is computed as two: its windows, and what code makes of each.
+
+The windows are a stream of their own, which an operator computes from the composite's inputs and
+which nobody else reads. It is stored nowhere. The code is woken by each of its updates, a window
+that has ended, and reads nothing else of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from servioticy.domain.model import Composite, Input, ServiceObject, Stream, WindowRef
+from servioticy.domain.windows.model import Window
+
+WINDOWS = "windows"
+"""The evaluator of windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsOf:
+    """What the operator of windows runs."""
+
+    window: Window
+    inputs: int
+    """How many there are."""
+    members: tuple[str, ...]
+    """The names of all streams that are read."""
+
+
+def parts(stream: Stream) -> Sequence[Stream]:
+    """The streams as which it is computed, what wakes the other first; mostly itself alone."""
+    composite = stream.composite
+    if composite is None or composite.window is None:
+        return (stream,)
+    return _windows(stream, composite, composite.window), _result(stream, composite)
+
+
+def as_one(service_object: ServiceObject) -> ServiceObject:
+    """Return the same, with nothing computed over windows: for what tells who reads whom."""
+    definition = service_object.definition
+    if not any(each.composite and each.composite.window for each in definition.streams):
+        return service_object
+    streams = tuple(
+        [
+            replace(each, composite=replace(each.composite, window=None))
+            if each.composite
+            else each
+            for each in definition.streams
+        ]
+    )
+    return replace(service_object, definition=replace(definition, streams=streams))
+
+
+def _windows(stream: Stream, composite: Composite, window: Window) -> Stream:
+    ref = WindowRef(*stream.ref)
+    read = composite.inputs
+    members = dict.fromkeys(str(member) for each in read for member in each.members)
+    code = WindowsOf(window, len(read), tuple(members))
+    windows = Composite(composite.dialect, read, (), evaluator=WINDOWS, operator=code)
+    return Stream(ref, (), windows)
+
+
+def _result(stream: Stream, composite: Composite) -> Stream:
+    ref = WindowRef(*stream.ref)
+    inputs = tuple([Input(each.name, (ref,)) for each in composite.inputs])
+    return replace(stream, composite=replace(composite, inputs=inputs, window=None, windowed=True))

@@ -1,0 +1,277 @@
+"""Windows as a plain interpreter of the log, which shares nothing with the engine.
+
+It remembers every update that has come, and works out everything anew at each record.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from log_oracle import value_of
+
+from servioticy.domain.records import LogRecord, TickRecord, UpdateRecord
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A window over timestamps in seconds; times that pass are in seconds, too."""
+
+    kind: str
+    size: int = 0
+    every: int = 0
+    gap: int = 0
+    most: int = 10**9
+    delay: int = 0
+    idle: int = 60
+    arrival: bool = False
+
+
+def in_ms(shape: Shape) -> Shape:
+    """The same window by the log's time, which is in ms."""
+    return replace(shape, size=shape.size * 1000, every=shape.every * 1000, gap=shape.gap * 1000)
+
+
+class Update(NamedTuple):
+    timestamp: int
+    value: int
+    order: int
+    input: str = ""
+
+
+@dataclass
+class Window:
+    """The windows of one composite."""
+
+    shape: Shape
+    members: tuple[str, ...]
+    open: list[Update] = field(default_factory=list)
+    sessions: list[list[Update]] = field(default_factory=list)
+    newest: dict[str, int] = field(default_factory=dict)
+    reached: dict[str, int] = field(default_factory=dict)
+    sent: dict[str, float] = field(default_factory=dict)
+    since: float | None = None
+    now: float = 0
+    closed: int = -(10**18)
+    count: int = 0
+    last: int | None = None
+
+    def ends_of(self, timestamp: int) -> list[int]:
+        """Where windows end that the update is in; of sliding ones those that are known."""
+        shape = self.shape
+        if shape.kind == "sliding":
+            return [timestamp + 1]
+        every = shape.every or shape.size
+        first = timestamp // every * every
+        return [
+            begin + shape.size
+            for begin in (first - n * every for n in range(shape.size // every + 1, -1, -1))
+            if begin <= timestamp < begin + shape.size
+        ]
+
+    def is_idle(self, member: str) -> bool:
+        return self.now - self.sent.get(member, self.since or 0) >= self.shape.idle
+
+    def mark(self) -> float:
+        if self.shape.arrival:
+            return self.now * 1000 - self.shape.delay
+        awake = [each for each in self.members if not self.is_idle(each)]
+        if not awake:
+            return int(self.now) - self.shape.delay
+        return min(self.reached.get(each, -(10**15)) for each in awake) - self.shape.delay
+
+    def take(self, update: Update, member: str, at: float) -> tuple[str, list[Any]]:
+        """How it ends where nothing comes out; and that: timestamp and updates of each window."""
+        if self.since is None:
+            self.since = at
+        self.now = max(self.now, at)
+        if self.shape.arrival:
+            update = update._replace(timestamp=int(at * 1000))
+        is_newest = update.timestamp > self.newest.get(member, -1)
+        is_repeat = update.timestamp == self.newest.get(member) and not self.shape.arrival
+        self.newest[member] = max(update.timestamp, self.newest.get(member, -1))
+        reached = min(update.timestamp, int(self.now))
+        self.reached[member] = max(reached, self.reached.get(member, -1))
+        self.sent[member] = self.now
+        in_time = not is_repeat and self._add(update, is_newest=is_newest)
+        ends = "stale" if is_repeat else "collected" if in_time else "late"
+        if self.shape.kind in ("count", "global"):
+            return ends, self._full() if in_time else []
+        return ends, self._close()
+
+    def _add(self, update: Update, *, is_newest: bool) -> bool:
+        kind = self.shape.kind
+        if kind == "count":
+            if is_newest:
+                self.open.append(update)
+                self.count += 1
+            return is_newest
+        if kind == "session":
+            return self._join(update)
+        if kind != "global" and max(self._needed(update)) <= self.closed:
+            return False
+        if kind == "sliding" and update.timestamp + 1 <= self.closed:
+            return False
+        self.open.append(update)
+        return True
+
+    def _needed(self, update: Update) -> list[int]:
+        return self.ends_of(update.timestamp)
+
+    def _join(self, update: Update) -> bool:
+        gap, mine = self.shape.gap, [update]
+        low = high = update.timestamp
+        rest = []
+        for each in self.sessions:
+            oldest, newest = min(each).timestamp, max(each).timestamp
+            wide = max(high, newest) - min(low, oldest)
+            if oldest - gap < update.timestamp < newest + gap and wide < self.shape.most:
+                mine = each + mine
+                low, high = min(low, oldest), max(high, newest)
+            else:
+                rest.append(each)
+        if len(mine) == 1 and update.timestamp + gap <= self.closed:
+            return False
+        self.sessions = [*rest, mine]
+        return True
+
+    def _full(self) -> list[Any]:
+        shape = self.shape
+        if shape.kind == "count":
+            every = shape.every or shape.size
+            if self.count < shape.size or (self.count - shape.size) % every:
+                return []
+            some = self.open[-shape.size :]
+        else:
+            some = self.open
+        newest = max(each.timestamp for each in some)
+        self.last = newest if self.last is None or newest > self.last else self.last + 1
+        return [(self.last, some)]
+
+    def pass_time(self, now: float) -> list[Any]:
+        if self.since is None or self.shape.kind in ("count", "global"):
+            return []
+        self.now = max(self.now, now)
+        return self._close()
+
+    def _close(self) -> list[Any]:
+        mark, made = self.mark(), []
+        if self.shape.kind == "session":
+            gap, most = self.shape.gap, self.shape.most
+            by_end = sorted(
+                (
+                    min(max(each).timestamp + gap, min(each).timestamp + most),
+                    min(u.order for u in each),
+                    each,
+                )
+                for each in self.sessions
+            )
+            for end, _order, each in by_end:
+                if end <= mark:
+                    self.sessions.remove(each)
+                    self.closed = max(self.closed, end)
+                    made.append((end - 1, each))
+            return made
+        ends = {
+            end
+            for each in self.open
+            for end in self.ends_of(each.timestamp)
+            if self.closed < end <= mark
+        }
+        if self.shape.kind == "sliding":  # what no window can have any more is over, too
+            over = {each.timestamp + self.shape.size for each in self.open}
+            ends |= {end for end in over if self.closed < end <= mark}
+        for end in sorted(ends):
+            begin = end - self.shape.size
+            self.closed = end
+            if self.shape.kind == "sliding" and all(
+                each.timestamp != end - 1 for each in self.open
+            ):
+                continue
+            made.append((end - 1, [each for each in self.open if begin <= each.timestamp < end]))
+        return made
+
+
+def value_of_window(updates: list[Update]) -> int:
+    """What the code of the tests makes of a window."""
+    whole = len(updates) * 10**6 + sum(each.value for each in updates)
+    if len({each.input for each in updates}) > 1:
+        return whole
+    return whole + max(updates, key=lambda each: (each.timestamp, each.order)).value
+
+
+RESULT = "the window itself"
+
+
+class Interpreter:
+    """Takes the log of one object, one record at a time."""
+
+    def __init__(self, reads: dict[str, tuple[str, ...]], windows: dict[str, Shape]) -> None:
+        """What others make is the value of what has woken them, and one more."""
+        self._reads = reads
+        self.windows = {
+            name: Window(in_ms(each) if each.arrival else each, reads[name])
+            for name, each in windows.items()
+        }
+        self.stored: dict[tuple[str, int], int] = {}
+        self.emitted: list[tuple[str, int, int]] = []
+        self.verdicts: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._last: dict[str, int] = {}
+        self._taken: defaultdict[str, int] = defaultdict(int)
+
+    def take(self, record: LogRecord) -> None:
+        waiting: list[tuple[int, str, str, int, int]] = []
+        if isinstance(record, UpdateRecord):
+            at = record.at / 1000
+            value = value_of(bytes(record.update))
+            self._make(record.stream, record.timestamp, value, 0, waiting)
+        elif isinstance(record, TickRecord):
+            at = record.timestamp / 1000
+            window = self.windows.get(record.stream)
+            made = window.pass_time(at) if window is not None else []
+            self._results(record.stream, made, 2, waiting)
+            if window is not None and not made and window.since is not None:
+                self.verdicts[record.stream, "ticked"] += 1
+        while waiting:
+            first = min(waiting, key=lambda each: each[0])  # the first of the least depth
+            waiting.remove(first)
+            depth, composite, member, timestamp, value = first
+            window = self.windows.get(composite)
+            if member == RESULT:
+                self._result(composite, timestamp, value, depth, waiting)
+            elif window is not None:
+                self._taken[composite] += 1
+                update = Update(timestamp, value, self._taken[composite], member)
+                ends, made = window.take(update, member, at)
+                if not made:
+                    self.verdicts[composite, ends] += 1
+                self._results(composite, made, depth, waiting)
+            elif timestamp <= self._last.get(composite, -1):
+                self.verdicts[composite, "stale"] += 1
+            else:
+                self.verdicts[composite, "emitted"] += 1
+                self._make(composite, timestamp, value + 1, depth, waiting)
+
+    def _results(self, composite: str, made: Any, depth: int, waiting: Any) -> None:
+        """Each goes to the composite's code, a step behind its window, which is one itself."""
+        for timestamp, updates in made:
+            value = value_of_window(updates)
+            waiting.append((depth + 2, composite, RESULT, timestamp, value))
+
+    def _result(
+        self, composite: str, timestamp: int, value: int, depth: int, waiting: Any
+    ) -> None:
+        if timestamp <= self._last.get(composite, -1):
+            self.verdicts[composite, "stale"] += 1
+            return
+        self.verdicts[composite, "emitted"] += 1
+        self._make(composite, timestamp, value, depth, waiting)
+
+    def _make(self, stream: str, timestamp: int, value: int, depth: int, waiting: Any) -> None:
+        self.stored[stream, timestamp] = value
+        self.emitted.append((stream, timestamp, value))
+        self._last[stream] = max(timestamp, self._last.get(stream, -1))
+        for composite, reads in self._reads.items():
+            if stream in reads and composite != stream:
+                waiting.append((depth + 1, composite, stream, timestamp, value))

@@ -1,0 +1,207 @@
+"""Windows: what comes of them follows from the log alone, in its order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from log_oracle import value_of
+from memory import MemoryPlatform
+from new_service_objects import new_service_object
+from put_off_runs import Runs, Whims
+from python_evaluator import PythonEvaluator
+from serial_order import LAW
+from windows_oracle import Interpreter, Shape
+
+from servioticy.domain.evaluators.operators import Operators
+from servioticy.domain.evaluators.windows.operator import Windows
+from servioticy.domain.records import TickRecord, UpdateRecord
+
+BASE = 1_700_000_000
+"""The time at which logs begin, in seconds."""
+
+CUTS = {
+    "tumbling": Shape("tumbling", 7),
+    "tumbling with a delay": Shape("tumbling", 5, delay=3),
+    "hopping": Shape("hopping", 6, 2, idle=15),
+    "hopping across": Shape("hopping", 5, 3),
+    "sliding": Shape("sliding", 5, delay=2),
+    "sessions": Shape("session", gap=3, most=12),
+    "count": Shape("count", 4, 2),
+    "count apart": Shape("count", 3),
+    "global": Shape("global"),
+    "by arrival": Shape("tumbling", 6, arrival=True),
+}
+GRAPHS: dict[str, tuple[dict[str, tuple[str, ...]], set[str]]] = {
+    "one": ({"c0": ("d0",)}, {"c0"}),
+    "two inputs": ({"c0": ("d0", "d1")}, {"c0"}),
+    "two of one": ({"c0": ("d0",), "c1": ("d0", "d1")}, {"c0", "c1"}),
+    "a chain": ({"c0": ("d0",), "c1": ("c0", "d1"), "c2": ("c1",)}, {"c0", "c2"}),
+    "a circle": ({"c0": ("d0", "c1"), "c1": ("c0",)}, {"c0"}),
+}
+
+
+def cuts_for(graph: str) -> list[str]:
+    """The windows that streams of this graph may have.
+
+    Behind those by arrival, whose results have times in ms, nothing has one unit; and one that
+    comes out with each update goes round a circle as far as it may.
+    """
+    reads, windowed = GRAPHS[graph]
+    leads_on = any(name in read for read in reads.values() for name in windowed)
+    return sorted(
+        name
+        for name, each in CUTS.items()
+        if not (leads_on and each.arrival) and not (graph == "a circle" and each.kind == "global")
+    )
+
+
+def window_of(shape: Shape) -> dict[str, Any]:
+    """The same as a document has it."""
+    found: dict[str, Any] = {"type": shape.kind}
+    if shape.kind == "count":
+        return found | {"size": shape.size, "every": shape.every or shape.size}
+    seconds = {"size": shape.size, "every": shape.every, "gap": shape.gap}
+    if shape.kind == "session":
+        seconds["max"] = shape.most
+    if shape.kind != "global" and not shape.arrival:
+        seconds |= {"delay": shape.delay, "idle": shape.idle}
+    found |= {name: f"{number}s" for name, number in seconds.items() if number}
+    return found | {"time": "arrival"} if shape.arrival else found
+
+
+def platform_with(reads: dict[str, tuple[str, ...]], shapes: dict[str, Shape]) -> MemoryPlatform:
+    platform = MemoryPlatform()
+    streams: dict[str, Any] = {
+        name: {"channels": {"v": {"type": "number"}}} for name in ("d0", "d1")
+    }
+    for name, read in reads.items():
+        code = f"function({', '.join(read)}){{return 1}}"
+        streams[name] = {"channels": {"v": {"type": "number", "current-value": code}}}
+        if name in shapes:
+            streams[name]["window"] = window_of(shapes[name])
+    document = {"version": "0.2.0", "streams": streams, "public": "true"}
+    for id_ in ("so", "other"):
+        tenant = platform.tenants.tenant_of(platform.tenants.create_tenant(id_))
+        platform.changes.create(new_service_object(tenant, id_, document))
+    return platform
+
+
+def compute(trigger: Any, documents: list[bytes | None]) -> int:
+    document = json.loads(documents[trigger.argument] or b"")
+    if "windows" not in document:
+        return value_of(json.dumps(document).encode()) + 1
+    found = [each for each in document["windows"] if each["count"]]
+    whole = sum(each["count"] * 10**6 + int(each["sum"]["v"]) for each in found)
+    return whole if len(found) > 1 else whole + int(found[0]["last"]["v"])
+
+
+def put(
+    platform: MemoryPlatform, id_: str, stream: str, timestamp: int, value: int, at: int
+) -> None:
+    body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
+    update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
+    platform.log.append(0, UpdateRecord(id_, stream, timestamp, update, at=at))
+
+
+def assert_as_interpreted(
+    platform: MemoryPlatform, id_: str, reads: Any, shapes: dict[str, Shape], *, all_: bool
+) -> None:
+    state, plain = platform.state, Interpreter(reads, shapes)
+    for _offset, record in platform.log.records(0):
+        if isinstance(record, UpdateRecord | TickRecord) and record.service_object == id_:
+            plain.take(record)
+    names = {number: ref for ref, number in state.streams.items()}
+    stored = {
+        (names[row.stream_id][1], row.timestamp): value_of(row.document)
+        for _partition, row in state.updates.values()
+        if names[row.stream_id][0] == id_
+    }
+    emitted = [
+        (each.stream, each.timestamp, value_of(bytes(each.update)))
+        for each in state.emitted
+        if each.service_object == id_
+    ]
+    assert stored == plain.stored
+    if all_:
+        assert emitted == plain.emitted
+    else:
+        assert set(emitted) == set(plain.emitted)
+    verdicts = {
+        (names[stream][1], kind): times
+        for (stream, kind), (times, _last) in state.verdicts.items()
+        if names[stream][0] == id_ and kind != "collected"
+    }
+    expected = {
+        key: times
+        for key, times in plain.verdicts.items()
+        if key[1] not in ("collected", "ticked")
+    }
+    assert verdicts == expected
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@LAW
+@given(data=st.data())
+def test_what_windows_make_follows_from_the_log(data, graph) -> None:
+    """However it is cut and put off, and whoever dies."""
+    draw = data.draw
+    reads, windowed = GRAPHS[graph]
+    cuts = cuts_for(graph)
+    shapes = {name: CUTS[draw(st.sampled_from(cuts))] for name in sorted(windowed)}
+    platform = platform_with(reads, shapes)
+    deaths = draw(
+        st.dictionaries(st.integers(1, 12), st.sampled_from(["before", "after"]), max_size=2)
+    )
+    died = bool(deaths)
+    evaluators = {
+        "javascript": PythonEvaluator(compute),
+        "windows": Operators(Windows()),
+    }
+    now = [-1.0]
+    runs = Runs(
+        platform,
+        evaluators,
+        Whims(draw(st.lists(st.sets(st.integers(1, 2)), max_size=30))),
+        deaths,
+        draw(st.sampled_from([1, 3, 1000])),
+        now=lambda: now[0],
+    )
+    runs.take(0, 0)
+    clock = BASE * 1000
+    puts = st.tuples(
+        st.just("put"), st.sampled_from(["d0", "d1"]), st.integers(-6, 3), st.integers(0, 99)
+    )
+    passing = st.tuples(st.just("pass"), st.just(""), st.integers(1, 70), st.just(0))
+    for kind, stream, number, value in draw(
+        st.lists(st.one_of(puts, puts, puts, passing), max_size=40)
+    ):
+        clock += draw(st.sampled_from([0, 400, 1000, 2000]))
+        if kind == "pass":
+            clock += number * 1000
+            _taken_in(runs)
+            now[0] = clock / 1000
+            runs.rest()
+        else:
+            for id_ in ("so", "other"):
+                put(platform, id_, stream, clock // 1000 + number, value, clock)
+        if draw(st.integers(0, 3)) == 0:
+            _taken_in(runs)
+    _taken_in(runs)
+    while True:  # what waited may have set times that have come by now
+        runs.finish()
+        if platform.state.progress[0].next_offset == len(platform.state.log[0]):
+            break
+        _taken_in(runs)
+    for id_ in ("so", "other"):
+        assert_as_interpreted(platform, id_, reads, shapes, all_=not died)
+
+
+def _taken_in(runs: Runs) -> None:
+    platform = runs.platform
+    while platform.state.progress[0].next_offset < len(platform.state.log[0]):
+        runs.take(platform.state.progress[0].next_offset, len(platform.state.log[0]))

@@ -1,0 +1,383 @@
+"""The operator of windows, one computation after the other: its edges and its bounds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sandbox.trees import Kept, Last
+from servioticy.domain.documents.errors import WHOLE
+from servioticy.domain.documents.windows import parse_window
+from servioticy.domain.evaluators.evaluator import Lacking
+from servioticy.domain.evaluators.operators import Answer, Ends, Entries, Step
+from servioticy.domain.evaluators.windows.cutting import MAX_DROPPED
+from servioticy.domain.evaluators.windows.head import HEAD, MAX_PANES
+from servioticy.domain.evaluators.windows.operator import MAX_CLOSED, Windows
+from servioticy.domain.evaluators.windows.told import told
+from servioticy.domain.operator_code import OperatorCode
+from servioticy.domain.windowed import WindowsOf
+
+BASE = 1_700_000_000
+STREAM = WHOLE.at("streams", "c", words="stream c")
+
+
+class Composite:
+    """A stream over windows of some streams; what it keeps is known once it is asked for."""
+
+    def __init__(self, window: dict[str, Any], *members: str, code: str = "") -> None:
+        self.members = members or ("a",)
+        self.entries: dict[bytes, tuple[bytes, int | None]] = {}
+        self.asked = 0
+        self.be(window, code)
+
+    def be(self, window: dict[str, Any], code: str = "") -> None:
+        """From here on it has this window."""
+        self.window = parse_window(STREAM, window, [code])
+        operator = WindowsOf(self.window, len(self.members), self.members)
+        self.code = OperatorCode(operator, self.members, ())
+
+    def put(
+        self,
+        timestamp: int,
+        value: Any = 1,
+        member: str = "",
+        at: float | None = None,
+        **more: Any,
+    ) -> Answer:
+        """An update, `at` so many seconds of the log; times are from the beginning on."""
+        member = member or self.members[0]
+        channels = {"v": {"current-value": value}} | {
+            name: {"current-value": each} for name, each in more.items()
+        }
+        document = json.dumps({"channels": channels, "lastUpdate": BASE + timestamp}).encode()
+        log = BASE + (timestamp if at is None else at)
+        argument = self.members.index(member)
+        last = Last(1, BASE + timestamp, document)
+        return self._step(Step(self.code, int(log * 1000), argument, last, None, member, (), None))
+
+    def tick(self, at: float) -> Answer:
+        """A time of the log that the composite has set itself."""
+        now = int((BASE + at) * 1000)
+        return self._step(Step(self.code, now, None, Last(1, now, b""), HEAD, "", (), None))
+
+    @property
+    def due(self) -> float | None:
+        """When it is to be woken, in seconds from the beginning on."""
+        due = self.entries[HEAD][1]
+        return None if due is None else due / 1000 - BASE
+
+    def told(self) -> dict[str, Any]:
+        return told(self.entries[HEAD][0], self.window)
+
+    def _step(self, step: Step) -> Answer:
+        known: dict[tuple[int, bytes], Kept] = {}
+        for _ in range(100):
+            entries = Entries(0, known)
+            try:
+                answer = Windows().step(step, entries)
+            except Lacking as lacking:
+                self.asked += 1
+                for _node, key in lacking.keys:
+                    known[0, key] = Kept(0, key, *self.entries.get(key, (None, None)))
+                continue
+            for each in entries.changed:
+                if each.value is None:
+                    self.entries.pop(each.key, None)
+                else:
+                    self.entries[each.key] = each.value, each.due
+            return answer
+        raise AssertionError("it never knows enough")
+
+
+def windows(answer: Answer) -> list[tuple[int, int, int]]:
+    """Beginning, end and count of what came out, all inputs together."""
+    found = []
+    for output in answer.outputs:
+        each = json.loads(output.document)["windows"]
+        assert output.timestamp == json.loads(output.document)["lastUpdate"]
+        found.append(
+            (each[0]["start"] - BASE, each[0]["end"] - BASE, sum(one["count"] for one in each))
+        )
+    return found
+
+
+def test_a_tumbling_window_comes_out_when_event_time_has_passed_its_end() -> None:
+    c = Composite({"type": "tumbling", "size": "10s"})
+    assert c.put(3).kind == "collected"
+    assert not c.put(9, 5).outputs
+    answer = c.put(10)
+
+    assert windows(answer) == [(0, 10, 2)]
+    assert answer.outputs[0].timestamp == BASE + 9
+    (air,) = json.loads(answer.outputs[0].document)["windows"]
+    assert (air["sum"], air["max"], air["first"], air["last"]) == (
+        {"v": 6},
+        {"v": 5},
+        {"v": 1},
+        {"v": 5},
+    )
+
+
+def test_what_is_late_is_told_and_counted_in_no_window() -> None:
+    c = Composite({"type": "tumbling", "size": "10s"})
+    c.put(3)
+    assert windows(c.put(25)) == [(0, 10, 1)]
+    answer = c.put(9)
+    assert (answer.kind, answer.message) == (
+        "late",
+        f"all windows with updates of {BASE + 9} have ended",
+    )
+    assert windows(c.put(30)) == [(20, 30, 1)], "and the empty one between does not come out"
+
+
+def test_what_is_sent_again_at_once_counts_once() -> None:
+    """With what it said first: the former is in sums that cannot be undone."""
+    c = Composite({"type": "tumbling", "size": "10s"})
+    c.put(3, 5)
+    answer = c.put(3, 7)
+    assert (answer.kind, answer.message) == (
+        "stale",
+        f"it repeats the newest update of its stream, {BASE + 3}",
+    )
+    (output,) = c.put(10).outputs
+    (air,) = json.loads(output.document)["windows"]
+    assert (air["count"], air["sum"]) == (1, {"v": 5})
+
+
+def test_a_delay_waits_for_what_is_late() -> None:
+    c = Composite({"type": "tumbling", "size": "10s", "delay": "5s"})
+    c.put(3)
+    assert windows(c.put(14)) == []
+    assert windows(c.put(8)) == []
+    assert windows(c.put(15)) == [(0, 10, 2)]
+
+
+def test_the_slowest_stream_holds_back_and_only_as_long_as_it_sends() -> None:
+    c = Composite({"type": "tumbling", "size": "10s", "idle": "30s"}, "a", "b")
+    c.put(1, member="b")
+    assert windows(c.put(12, member="a")) == []
+    assert c.told()["held-back-by"] == "b"
+    assert c.told()["open"] == [
+        {"start": BASE, "end": BASE + 10},
+        {"start": BASE + 10, "end": BASE + 20},
+    ]
+    assert c.due == 31
+    assert windows(c.tick(31)) == [(0, 10, 1)], "it is silent, and a is what counts"
+    assert windows(c.put(40, member="a")) == [(10, 20, 1)]
+
+
+def test_one_that_never_sent_is_waited_for_since_the_first_update() -> None:
+    c = Composite({"type": "tumbling", "size": "10s", "idle": "30s"}, "a", "b")
+    c.put(1, member="a", at=100)
+    c.put(29, member="a", at=129)
+    assert c.due == 130
+    assert windows(c.put(29, member="a", at=130)) == [(0, 10, 1)]
+
+
+def test_where_all_are_silent_time_goes_on_with_the_log() -> None:
+    c = Composite({"type": "tumbling", "size": "10s", "idle": "5s", "delay": "2s"})
+    c.put(3)
+    assert c.due == 8, "from then on it is silent"
+    assert windows(c.tick(8)) == []
+    assert c.due == 12
+    assert windows(c.tick(12)) == [(0, 10, 1)]
+    assert c.due is None, "an idle stream stays idle"
+    assert list(c.entries) == [HEAD]
+
+
+def test_a_fast_clock_makes_nobody_late() -> None:
+    c = Composite({"type": "tumbling", "size": "10s"}, "a", "b")
+    c.put(1, member="a", at=1)
+    c.put(500, member="b", at=2)
+    assert windows(c.put(2, member="a", at=3)) == []
+    c = Composite({"type": "tumbling", "size": "10s"})
+    c.put(500, at=2)
+    assert c.put(3, at=3).kind == "collected", "its time is no later than that of the log"
+
+
+def test_hopping_windows_share_panes() -> None:
+    c = Composite({"type": "hopping", "size": "20s", "every": "10s"})
+    c.put(5)
+    assert windows(c.put(15)) == [(-10, 10, 1)]
+    assert len(c.entries) == 3
+    assert windows(c.put(41)) == [(0, 20, 2), (10, 30, 1)]
+
+
+def test_a_sliding_window_comes_out_at_each_update() -> None:
+    c = Composite({"type": "sliding", "size": "10s"})
+    assert windows(c.put(1)) == []
+    assert windows(c.put(5)) == [(-8, 2, 1)]
+    assert windows(c.put(11)) == [(-4, 6, 2)]
+    assert windows(c.put(12)) == [(2, 12, 2)], "after 1, up to 11"
+
+
+def test_sessions_join_and_end_by_a_gap_or_when_they_are_long_enough() -> None:
+    c = Composite({"type": "session", "gap": "10s", "max": "30s", "delay": "20s"})
+    c.put(0)
+    c.put(14)
+    assert len(c.told()["open"]) == 2
+    c.put(7)
+    assert c.told()["open"] == [{"start": BASE, "end": BASE + 24}]
+    c.put(23)
+    c.put(31)
+    assert c.told()["open"] == [
+        {"start": BASE, "end": BASE + 30},
+        {"start": BASE + 31, "end": BASE + 41},
+    ]
+    assert windows(c.put(100)) == [(0, 30, 4), (31, 41, 1)]
+
+
+def test_counts_go_by_the_log_and_come_out_at_once() -> None:
+    c = Composite({"type": "count", "size": 4, "every": 2})
+    found = [windows(c.put(each)) for each in (1, 2, 3, 4, 5, 6)]
+    assert [len(each) for each in found] == [0, 0, 0, 1, 0, 1]
+    assert found[-1] == [(3, 7, 4)]
+    assert c.put(5).kind == "late", "it may have been counted"
+    assert c.told()["open"] == [{"updates-missing": 2}]
+
+
+def test_a_global_window_is_all_that_ever_came() -> None:
+    c = Composite({"type": "global"})
+    assert windows(c.put(5)) == [(5, 6, 1)]
+    assert windows(c.put(3)) == [(3, 6, 2)]
+    assert [each.timestamp - BASE for each in c.put(4).outputs] == [7], "newer than the one before"
+
+
+def test_a_window_by_arrival_is_cut_by_the_logs_time() -> None:
+    c = Composite({"type": "tumbling", "size": "10s", "time": "arrival"})
+    c.put(5000, at=3)
+    assert c.due == 10
+    (output,) = c.tick(10).outputs
+    assert output.timestamp == (BASE + 10) * 1000 - 1
+
+
+def test_calendar_days_have_their_hours() -> None:
+    """Berlin's 29 March 2026 has 23."""
+    c = Composite({"type": "tumbling", "size": "1d", "timezone": "Europe/Berlin"})
+    noon = 1_774_782_000 - BASE  # 29 March, 13:00
+    c.put(noon, at=noon)
+    (output,) = c.put(noon + 86_400).outputs
+    (air,) = json.loads(output.document)["windows"]
+    assert air["end"] - air["start"] == 23 * 3600
+
+
+def test_aggregates_by_a_channels_value() -> None:
+    c = Composite({"type": "tumbling", "size": "400s"}, code="function(a){a.by('sensor')}")
+    for number in range(300):
+        c.put(1 + number, number, sensor=f"s{number % 150}", at=1)
+    (output,) = c.put(400).outputs
+    (air,) = json.loads(output.document)["windows"]
+    assert len(air["by"]["sensor"]) == 150
+    assert air["by"]["sensor"]["s7"]["sum"] == {"v": 7 + 157}
+    assert all(key.startswith((b"0.", HEAD)) for key in c.entries)
+    c.put(800)
+    assert len(c.entries) == 2, "all buckets are given up"
+
+
+def test_the_updates_themselves_come_in_order_or_not_at_all() -> None:
+    c = Composite({"type": "hopping", "size": "20s", "every": "10s"}, code="a.updates")
+    c.put(12, 1, at=12)
+    c.put(11, 2, at=12)
+    c.put(21, 3)
+    (output,) = c.put(30).outputs
+    (air,) = json.loads(output.document)["windows"]
+    assert [each["channels"]["v"]["current-value"] for each in air["updates"]] == [2, 1, 3]
+
+    c.put(31, "x" * 30_000)
+    c.put(32, "x" * 30_000)
+    found = [json.loads(each.document)["windows"][0] for each in c.put(60).outputs]
+    assert [each["updates"] for each in found] == [None, None]
+    assert [each["count"] for each in found] == [4, 3]
+    assert all(len(value) < 65_536 for value, _due in c.entries.values())
+    c.put(200)
+    c.put(300)
+    assert len(c.entries) == 3
+
+
+def test_windows_that_exceed_one_computation_go_on_at_once() -> None:
+    c = Composite({"type": "tumbling", "size": "1s", "idle": "1h"}, "a", "b")
+    c.put(0, member="b")
+    for each in range(MAX_CLOSED + 20):
+        c.put(each, member="a")
+    assert len(c.put(1000, member="b").outputs) == MAX_CLOSED
+    assert c.due == 1000, "at once"
+    assert len(c.tick(1000).outputs) == 19
+
+
+def test_panes_are_bounded_and_given_up_by_and_by() -> None:
+    c = Composite({"type": "sliding", "size": "3h", "delay": "1h"})
+    with pytest.raises(Ends, match=f"more than {MAX_PANES} panes"):
+        for each in range(MAX_PANES + 1):
+            c.put(each)
+    assert len(c.told()["open"]) == 20
+    kept = len(c.entries)
+    for _ in range(100):
+        before = len(c.entries)
+        c.tick(20_000)
+        assert before - len(c.entries) <= MAX_DROPPED
+        if c.due is None:
+            break
+    assert (kept, len(c.entries)) == (MAX_PANES + 1, 1)
+
+
+def test_a_window_of_too_many_timestamps_is_an_error_and_the_next_ones_come() -> None:
+    c = Composite({"type": "sliding", "size": "1200s"})
+    kinds = [c.put(each).kind for each in range(1100)]
+    assert kinds.count("error") == 99
+    assert windows(c.put(3000)) == []
+    assert windows(c.put(3001)) == [(1801, 3001, 1)]
+
+
+@pytest.mark.parametrize("timestamp", [5, 10**10])
+def test_what_is_no_time_is_an_error(timestamp: int) -> None:
+    c = Composite({"type": "tumbling", "size": "10s"})
+    with pytest.raises(Ends, match="no time of these days"):
+        c.put(timestamp - BASE, at=0)
+
+
+def test_mixed_units_are_an_error() -> None:
+    c = Composite({"type": "tumbling", "size": "10s"})
+    c.put(1)
+    with pytest.raises(Ends, match="different units"):
+        c.put(BASE * 1000 - BASE, at=2)
+
+
+def test_a_duration_below_the_unit_is_an_error() -> None:
+    c = Composite({"type": "tumbling", "size": "500ms"})
+    with pytest.raises(Ends, match="500 ms"):
+        c.put(1)
+
+
+def test_another_window_gives_up_those_that_are_open() -> None:
+    c = Composite({"type": "tumbling", "size": "10s"})
+    c.put(1)
+    c.put(2)
+    c.be({"type": "count", "size": 2})
+    answer = c.put(3)
+    assert (answer.kind, answer.message) == (
+        "abandoned",
+        "1 panes of a version with other windows",
+    )
+    assert sorted(c.entries) == [b"1.0.0", HEAD]
+    assert windows(c.put(4)) == [(3, 5, 2)]
+    c.be({"type": "count", "size": 2}, code="function(a){a.quantile('v', 0.5)}")
+    assert c.put(5).kind == "abandoned", "what was not kept cannot be told"
+
+
+def test_the_same_window_stays_open_whatever_the_code() -> None:
+    c = Composite({"type": "tumbling", "size": "10s"}, code="function(a){a.mean('v')}")
+    c.put(1)
+    c.be({"type": "tumbling", "size": "10s"}, code="function(a){a.max('v')}")
+    assert windows(c.put(11)) == [(0, 10, 1)]
+
+
+def test_many_members_are_kept_by_pages() -> None:
+    names = [f"so/{number}" for number in range(100)]
+    c = Composite({"type": "tumbling", "size": "10s"}, *names)
+    for name in names:
+        c.put(1, member=name)
+    outputs = [windows(c.put(11, member=name)) for name in names]
+    assert [len(each) for each in outputs] == [0] * 99 + [1]
+    assert sum(count for each in outputs for *_, count in each) == 100
