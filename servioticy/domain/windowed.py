@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from servioticy.domain.model import Composite, Input, ServiceObject, Stream, WindowRef
 from servioticy.domain.windows.model import Window
@@ -22,10 +23,13 @@ class WindowsOf:
     """What the operator of windows runs."""
 
     window: Window
-    inputs: int
-    """How many there are."""
-    members: tuple[str, ...]
-    """The names of all streams that are read."""
+    inputs: tuple[tuple[str, ...], ...]
+    """Of each the names of the streams that are read through it."""
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(self.inputs)))
 
 
 def parts(stream: Stream) -> Sequence[Stream]:
@@ -55,8 +59,7 @@ def as_one(service_object: ServiceObject) -> ServiceObject:
 def _windows(stream: Stream, composite: Composite, window: Window) -> Stream:
     ref = WindowRef(*stream.ref)
     read = composite.inputs
-    members = dict.fromkeys(str(member) for each in read for member in each.members)
-    code = WindowsOf(window, len(read), tuple(members))
+    code = WindowsOf(window, tuple([tuple(map(str, each.members)) for each in read]))
     windows = Composite(composite.dialect, read, (), evaluator=WINDOWS, operator=code)
     return Stream(ref, (), windows)
 

@@ -76,7 +76,7 @@ LIMITS = {
     "stream": service_objects.MAX_NAME,
     "where": DEFS["group"]["properties"]["where"]["maxProperties"],
     **dict.fromkeys(
-        ("size", "every", "offset", "gap", "max", "delay", "idle"), durations.MAX_DAYS
+        ("size", "every", "offset", "gap", "max", "delay", "idle", "silent"), durations.MAX_DAYS
     ),
     "timeout": actuations.MAX_TIMEOUT,
     "parameters": actuations.MAX_PARAMETERS,

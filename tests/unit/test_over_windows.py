@@ -44,7 +44,7 @@ def test_it_is_computed_as_its_windows_and_what_reads_them() -> None:
     assert windows.ref == WindowRef("so", "c") != StreamRef("so", "c")
     assert windows.composite.inputs == c.composite.inputs
     assert windows.composite.evaluator == WINDOWS
-    assert windows.composite.operator == WindowsOf(c.composite.window, 2, ("so/b", "so/a"))
+    assert windows.composite.operator == WindowsOf(c.composite.window, (("so/b",), ("so/a",)))
 
     ref = WindowRef("so", "c")
     assert result.ref == c.ref
@@ -78,7 +78,7 @@ def test_options_that_have_no_meaning_are_refused(option: str) -> None:
     [
         ("function(a, c){return 1}", "cannot read 'c', its own output"),
         ("function(a, $input){return 1}", "has no $input: name an input instead"),
-        ("function(){return 1}", "code that reads no input has no windows"),
+        ("function(){return 1}", "code beside it has to read an input"),
     ],
 )
 def test_code_that_is_not_of_windows_is_refused(code: str, words: str) -> None:

@@ -18,6 +18,7 @@ from servioticy.domain.evaluators.windows.operator import MAX_CLOSED, Windows
 from servioticy.domain.evaluators.windows.told import told
 from servioticy.domain.operator_code import OperatorCode
 from servioticy.domain.windowed import WindowsOf
+from servioticy.domain.windows.model import Window
 
 BASE = 1_700_000_000
 STREAM = WHOLE.at("streams", "c", words="stream c")
@@ -34,8 +35,11 @@ class Composite:
 
     def be(self, window: dict[str, Any], code: str = "") -> None:
         """From here on it has this window."""
-        self.window = parse_window(STREAM, window, [code])
-        operator = WindowsOf(self.window, len(self.members), self.members)
+        if window["type"] == "silence":
+            self.window = Window("silence", gap=window["after"])
+        else:
+            self.window = parse_window(STREAM, window, [code])
+        operator = WindowsOf(self.window, tuple((each,) for each in self.members))
         self.code = OperatorCode(operator, self.members, ())
 
     def put(
@@ -381,3 +385,44 @@ def test_many_members_are_kept_by_pages() -> None:
     outputs = [windows(c.put(11, member=name)) for name in names]
     assert [len(each) for each in outputs] == [0] * 99 + [1]
     assert sum(count for each in outputs for *_, count in each) == 100
+
+
+def told_of(answer: Answer) -> list[tuple[int, str, bool, int]]:
+    """When, of which stream, whether it is silent, and how many are."""
+    found = []
+    for output in answer.outputs:
+        (each,) = [w for w in json.loads(output.document)["windows"] if w is not None]
+        found.append((output.timestamp - BASE, each["stream"], each["silent"], each["count"]))
+    return found
+
+
+def test_silence_is_told_once_and_so_is_its_end() -> None:
+    c = Composite({"type": "silence", "after": 10_000}, "a", "b", "never")
+    assert told_of(c.put(0, member="a")) == []
+    assert told_of(c.put(7, member="b")) == []
+    assert c.due == 10
+    assert told_of(c.tick(10)) == [(10, "a", True, 1)]
+    assert c.due == 17
+    assert told_of(c.put(15, member="b")) == []
+    assert told_of(c.tick(17)) == []
+    assert c.due == 25
+    assert told_of(c.put(18, member="a")) == [(18, "a", False, 0)]
+    assert told_of(c.tick(25)) == [(25, "b", True, 1)]
+    assert c.due == 28
+    assert told_of(c.tick(28)) == [(28, "a", True, 2)]
+    assert c.due is None, "an idle stream stays idle"
+    assert told_of(c.put(40, member="b")) == [(40, "b", False, 1)]
+    assert c.due == 50
+
+
+def test_many_fall_silent_at_once() -> None:
+    names = [f"so/{number}" for number in range(MAX_CLOSED + 30)]
+    c = Composite({"type": "silence", "after": 10_000}, *names)
+    for name in names:
+        c.put(0, member=name)
+    first = told_of(c.tick(10))
+    assert c.due == 10, "at once"
+    second = told_of(c.tick(10))
+    assert [len(first), len(second)] == [MAX_CLOSED, 30]
+    assert [at for at, *_ in first + second] == list(range(10, 140)), "each later than the last"
+    assert c.due is None

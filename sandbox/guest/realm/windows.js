@@ -61,6 +61,10 @@
       this.count = of.count;
       this.start = of.start;
       this.end = of.end;
+      if (of.silent !== undefined) {
+        this.silent = of.silent;
+        this.stream = of.stream;
+      }
       freeze(this);
     }
 

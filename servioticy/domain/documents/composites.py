@@ -27,7 +27,7 @@ from servioticy.domain.documents.errors import BadDocument, Part
 from servioticy.domain.documents.expressions import parse_expressions
 from servioticy.domain.documents.functions import parse_functions
 from servioticy.domain.documents.options import parse_options
-from servioticy.domain.documents.over_windows import WINDOW, over_windows
+from servioticy.domain.documents.over_windows import given, over_windows
 from servioticy.domain.model import Channel, Composite, StreamRef
 
 MAX_CODE = 65_536
@@ -49,9 +49,9 @@ def parse_composite(
     source that the document does not have, or where it is too long.
     """
     if all(channel.code is None for channel in channels):
-        if content.get(WINDOW) is not None:
-            reason = "only a stream whose channels have a current-value is computed over windows"
-            raise stream.at(WINDOW, words=WINDOW).bad(reason, BAD_WINDOW)
+        for key in given(content):
+            reason = "is for a stream whose channels have a current-value"
+            raise stream.at(key, words=key).bad(reason, BAD_WINDOW)
         return None
     if any(channel.code is None for channel in channels):
         reason = f"{stream.words}: some channels have a current-value, some not"
@@ -82,9 +82,7 @@ def parse_composite(
         parsed.references,
         options,
     )
-    if content.get(WINDOW) is None:
-        return composite
-    return over_windows(composite, content, written, context)
+    return over_windows(composite, content, written, context) if given(content) else composite
 
 
 def _filter(content: dict[str, Any], name: str, stream: Part) -> Code | None:

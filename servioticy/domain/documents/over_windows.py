@@ -7,19 +7,32 @@ from typing import Any
 
 from servioticy.domain.documents.code import Context, Written
 from servioticy.domain.documents.codes import BAD_WINDOW, TOO_MUCH
+from servioticy.domain.documents.durations import milliseconds
 from servioticy.domain.documents.functions import TRIGGER
 from servioticy.domain.documents.options import FIELDS
 from servioticy.domain.documents.windows import parse_window
 from servioticy.domain.model import Composite
+from servioticy.domain.windows.model import Window
 
 WINDOW = "window"
 """The key of a stream under which it has one."""
+
+SILENT = "silent"
+"""The key under which a stream has after how long its inputs are silent."""
+
+LEAST_SILENCE = 1000
+"""Milliseconds."""
 
 MAX_INPUTS = 16
 """Of a stream over windows."""
 
 MAX_ASPECTS = 8
 """Inputs times channels by whose values there are aggregates: as many entries change at once."""
+
+
+def given(content: dict[str, Any]) -> list[str]:
+    """Return which of the keys a stream has by which its code does not read single updates."""
+    return [key for key in (WINDOW, SILENT) if content.get(key) is not None]
 
 
 def over_windows(
@@ -30,24 +43,29 @@ def over_windows(
     Its own last output is no window, and is not read.
     """
     stream = written.stream
-    part = stream.at(WINDOW, words=WINDOW)
+    key, *others = given(content)
+    part = stream.at(key, words=key)
+    if others:
+        raise part.bad(f"there is {others[0]}, too: a stream has one of them", BAD_WINDOW)
     for field in FIELDS:
         if field.encode_name in content:
-            reason = f"has no meaning beside {WINDOW}: a window comes out once, when it ends"
+            reason = f"has no meaning beside {key}"
             raise stream.at(field.encode_name, words=field.encode_name).bad(reason, BAD_WINDOW)
     inputs = tuple([each for n, each in enumerate(composite.inputs) if n != composite.own])
-    codes = [each.text for each in written.codes]
     named = _named(composite, written, context)
     if composite.own is not None and composite.inputs[composite.own].name in named:
         own = composite.inputs[composite.own].name
-        raise part.bad(f"code over windows cannot read {own!r}, its own output", BAD_WINDOW)
+        raise part.bad(f"code beside it cannot read {own!r}, its own output", BAD_WINDOW)
     if TRIGGER in named:
-        raise part.bad(f"code over windows has no {TRIGGER}: name an input instead", BAD_WINDOW)
+        raise part.bad(f"code beside it has no {TRIGGER}: name an input instead", BAD_WINDOW)
     if not inputs:
-        raise part.bad("code that reads no input has no windows", BAD_WINDOW)
+        raise part.bad("code beside it has to read an input", BAD_WINDOW)
     if len(inputs) > MAX_INPUTS:
-        raise part.bad(f"code over windows reads at most {MAX_INPUTS} inputs", TOO_MUCH)
-    window = parse_window(stream, content[WINDOW], codes)
+        raise part.bad(f"code beside it reads at most {MAX_INPUTS} inputs", TOO_MUCH)
+    if key == SILENT:
+        window = Window("silence", gap=milliseconds(content[key], part, LEAST_SILENCE))
+        return replace(composite, inputs=inputs, own=None, window=window)
+    window = parse_window(stream, content[WINDOW], [each.text for each in written.codes])
     if len(inputs) * len(window.uses.by) > MAX_ASPECTS:
         reason = f"inputs times channels that `by` names are at most {MAX_ASPECTS}"
         raise part.bad(reason, TOO_MUCH)

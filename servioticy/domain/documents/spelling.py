@@ -40,6 +40,7 @@ STREAM = (
     "post-filter",
     "dataTTL",
     "window",
+    "silent",
     *[each.encode_name for each in FIELDS],
 )
 CHANNEL = ("type", "unit", "current-value")

@@ -43,7 +43,7 @@ class Keys(NamedTuple):
         return ("type", *self.required, *self.others)
 
 
-KEYS: Mapping[Kind, Keys] = {
+KEYS: Mapping[str, Keys] = {
     "tumbling": Keys(("size",), ("offset", "timezone", *_EVENTS)),
     "hopping": Keys(("size", "every"), ("offset", *_EVENTS)),
     "sliding": Keys(("size",), _EVENTS),

@@ -115,6 +115,10 @@ class Entries:
         """Keep nothing under the key any more. Raises Lacking as the others do."""
         self._change(Kept(self._node, key, None))
 
+    def has_put(self, key: bytes) -> bool:
+        """Whether it has been said anew what is under the key, and when that is due."""
+        return key in self._changed
+
     @property
     def changed(self) -> Sequence[Kept]:
         """What is other than before."""
@@ -245,7 +249,7 @@ class _Steps(Stepwise):
             if due is not None:
                 _note_come(entries, due)
             return Outcome((), end.kind, str(end), times, entries.changed), 0.0
-        if due is not None and entries.due(due) == time:
+        if due is not None and not entries.has_put(due):
             _note_come(entries, due)
         changed = entries.changed
         if not answer.outputs:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Kind: TypeAlias = Literal["tumbling", "hopping", "sliding", "session", "count", "global"]
+Kind: TypeAlias = Literal[
+    "tumbling", "hopping", "sliding", "session", "count", "global", "silence"
+]
 Time: TypeAlias = Literal["event", "arrival"]
 """By which time updates are cut: their own `lastUpdate`, or the log's."""
 Unit: TypeAlias = Literal["milliseconds", "days", "months"]
@@ -49,7 +51,7 @@ class Window:
     offset: int = 0
     """How much later windows begin than they would; with a calendar by its clocks."""
     gap: int | None = None
-    """So long without an update ends a session."""
+    """So long without an update ends a session, or is silence."""
     max: int | None = None
     """The longest that a session may be."""
     count: int | None = None

@@ -259,6 +259,8 @@ class Input(NamedTuple):
             }
         if self.updates is not None:
             found["updates"] = self._updates_as_json()
+            if found["updates"] is None:
+                found["updatesDropped"] = min(self.aggregate.count - 1, MAX_UPDATES)
         return found
 
     def _updates_as_json(self) -> list[orjson.Fragment] | None:

@@ -26,6 +26,8 @@ class Member(msgspec.Struct, array_like=True):
     than the log's time when it came. So a fast clock makes nobody late."""
     at: int = 0
     """When it last sent, by the log's time in ms."""
+    is_silent: bool = False
+    """Whether it has been told that it is."""
 
 
 NOTHING = Member()
@@ -74,9 +76,11 @@ class Head(msgspec.Struct, array_like=True):
     members: dict[str, Member] = {}
     """The streams by their names, where they are few (`watermark.py`)."""
     counted: int = 0
-    """How many updates are in windows of so many."""
+    """How many updates are in windows of so many; or how many streams are silent."""
     last_output: int | None = None
     """The timestamp of it, where that has to be newer than the one before."""
+    look_at: int | None = None
+    """When somebody may have fallen silent, by the log's time in ms."""
     generation: int = 0
     """The contents of panes of versions with other windows are by other numbers."""
     gone: list[Gone] = []

@@ -18,6 +18,7 @@ from servioticy.domain.evaluators.windows.counted import Counted, Whole
 from servioticy.domain.evaluators.windows.cutting import MAX_DROPPED, Closed, Cutting
 from servioticy.domain.evaluators.windows.head import HEAD, NEVER, Gone, Head, read_head, write
 from servioticy.domain.evaluators.windows.sessions import Sessions
+from servioticy.domain.evaluators.windows.silence import Silence
 from servioticy.domain.evaluators.windows.timed import Timed
 from servioticy.domain.evaluators.windows.watermark import Members, Watermark
 from servioticy.domain.operator_code import OperatorCode
@@ -72,7 +73,9 @@ class _Computation:
         self._members = Members(self._head, entries, self._code.members)
         self._watermark = Watermark(self._window, self._head, self._members)
         uses, generation = self._window.uses, self._head.generation
-        contents = Contents(entries, self._code.inputs, uses, generation)
+        contents = Contents(entries, len(self._code.inputs), uses, generation)
+        if self._window.kind == "silence":
+            return
         try:
             self._cutting = CUTTINGS[self._window.kind](self._window, self._head, contents)
         except ValueError as error:
@@ -80,6 +83,8 @@ class _Computation:
 
     def answer(self) -> Answer:
         """What comes of it."""
+        if self._window.kind == "silence":
+            return self._silence()
         kind, message = COLLECTED, ""
         if self._step.argument is not None:
             kind, message = self._take_in(self._step.argument)
@@ -92,6 +97,17 @@ class _Computation:
         if found.problem:
             return Answer(outputs, ERROR, found.problem)
         return Answer(outputs, kind, message)
+
+    def _silence(self) -> Answer:
+        """Who has fallen silent, or is back."""
+        step = self._step
+        silence = Silence(self._code, self._head, self._members, MAX_CLOSED)
+        if step.argument is None:
+            told, due = silence.noticed()
+        else:
+            told, due = silence.heard(step.source, step.trigger.timestamp)
+        self._entries.put(HEAD, write(self._head), due)
+        return Answer([Output(each["lastUpdate"], orjson.dumps(each)) for each in told])
 
     def _known(self) -> Head | None:
         """What is kept; where that is another version's with other windows, they are given up."""
@@ -108,7 +124,7 @@ class _Computation:
         per_second, generation = found.per_second, found.generation + 1
         return Head(
             code,
-            self._code.inputs,
+            len(self._code.inputs),
             per_second,
             found.now,
             found.now,
@@ -120,7 +136,7 @@ class _Computation:
     def _first(self) -> Head:
         """At the first update. Raises Ends where its timestamp is no time."""
         at = self._step.at
-        return Head(_digest(self._step.code), self._code.inputs, self._per_second(), at, at)
+        return Head(_digest(self._step.code), len(self._code.inputs), self._per_second(), at, at)
 
     def _clear(self) -> bool:
         """Give up some of what versions before have left; whether that is all."""

@@ -36,10 +36,15 @@ class Members:
         before = page.get(name, NOTHING)
         reached = max(before.reached, min(timestamp, now * self._head.per_second // 1000))
         newest = timestamp if before.newest is None else max(timestamp, before.newest)
-        page[name] = Member(newest, reached, now)
+        self.put(name, Member(newest, reached, now))
+        return before.newest
+
+    def put(self, name: str, member: Member) -> None:
+        """Note what is known of one from here on."""
+        page = self._page(name)
+        page[name] = member
         if len(self._names) > IN_HEAD:
             self._entries.put(_key(name), write(page))
-        return before.newest
 
     def get(self, name: str) -> Member:
         """What is known of one."""
