@@ -25,11 +25,12 @@ UPDATES = 240
 KILLED_AT = 80
 
 DEVICE = {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
-SERIES = [(n, float((n * 37) % 100)) for n in range(1, UPDATES + 1)]
+BEGIN = 1_700_000_000
+SERIES = [(BEGIN + n, float((n * 37) % 100)) for n in range(1, UPDATES + 1)]
 
 
 def derived(first: str, second: str) -> dict[str, Any]:
-    """A filter, a chain, a memory of its own and a group, over two devices."""
+    """A filter, a chain, a memory of its own, a group and windows, over two devices."""
     value = '.channels.v["current-value"]'
     return {
         "version": "0.2.0",
@@ -44,12 +45,21 @@ def derived(first: str, second: str) -> dict[str, Any]:
                 f"function(both, mean){{return mean===null?both{value}:"
                 f"mean{value}+(both{value}-mean{value})/8}}"
             ),
+            "of-time": _stream(
+                "function(both){return both.mean('v') + both.quantile('v', 0.9)}",
+                {"type": "hopping", "size": "9s", "every": "3s", "idle": "1h"},
+            ),
+            "of-ten": _stream(
+                "function(both, some){return both.sum('v') - some.max('v')}",
+                {"type": "count", "size": 10, "every": 4},
+            ),
         },
     }
 
 
-def _stream(code: str) -> dict[str, Any]:
-    return {"channels": {"v": {"type": "number", "current-value": code}}}
+def _stream(code: str, window: dict[str, Any] | None = None) -> dict[str, Any]:
+    channels = {"v": {"type": "number", "current-value": code}}
+    return {"channels": channels} | ({"window": window} if window else {})
 
 
 class Replay:
@@ -60,7 +70,9 @@ class Replay:
         devices = [platform.create(DEVICE), platform.create(DEVICE)]
         composite = platform.create(derived(*devices))
         self.inputs = [StreamRef(each, "data") for each in devices]
-        self.outputs = [StreamRef(composite, name) for name in ("some", "next", "mean")]
+        self.outputs = [
+            StreamRef(composite, name) for name in ("some", "next", "mean", "of-time", "of-ten")
+        ]
         self.seen: list[set[int]] = [set() for _ in self.outputs]
         self._stop = threading.Event()
         self._watchers = [
