@@ -10,12 +10,20 @@ from flask import Flask, abort, g, render_template
 from api.console.asking import Api
 from api.console.documents import Stream, streams_of
 from servioticy.domain.console import ROOT
-from servioticy.domain.verdicts import EMITTED, FILTERED, MISSING, STALE, SUPERSEDED, VERDICTS
+from servioticy.domain.verdicts import (
+    COLLECTED,
+    EMITTED,
+    FILTERED,
+    MISSING,
+    STALE,
+    SUPERSEDED,
+    VERDICTS,
+)
 
 ROWS = 10
 READERS_SHOWN = 20
 PLOTTED = ("number", "integer")
-HARMLESS = frozenset({EMITTED, FILTERED, STALE, MISSING, SUPERSEDED})
+HARMLESS = frozenset({COLLECTED, EMITTED, FILTERED, STALE, MISSING, SUPERSEDED})
 """Verdicts of computations in which nothing went wrong."""
 FORMATS = (("csv", "CSV"), ("ndjson", "JSON lines"), ("parquet", "Parquet"))
 

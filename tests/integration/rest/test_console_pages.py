@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from api.app import create_app
 from api.console.starters import STARTERS, Starter
 from sandbox.text import argument_names
+from servioticy.domain.evaluators.windows.head import Head, Member, Pane, write
 from servioticy.settings import Settings
 
 __all__ = ["client", "tenant"]
@@ -98,6 +99,36 @@ def test_a_new_token_ends_the_one_before(client: FlaskClient, tenant: Caller) ->
     for one, status in ((before["api_token"], 403), (token[1], 204)):
         answer = tenant.client.get(read, headers={"Authorization": one})
         assert answer.status_code == status
+
+
+def test_a_stream_over_windows_says_which_are_open_and_what_they_wait_for(
+    client: FlaskClient, tenant: Caller, backend: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = {"type": "number", "current-value": "function(a) { return a.mean('x') }"}
+    window = {"type": "tumbling", "size": "10s"}
+    streams = {
+        "a": {"channels": {"x": {"type": "number"}}},
+        "mean": {"window": window, "channels": {"x": channel}},
+    }
+    id_ = tenant.create({"version": "0.2.0", "streams": streams})
+    path = f"/console/streams/{id_}/mean"
+    assert "No window is open." in client.get(path).text
+
+    begin = 1_700_000_000
+    head = Head(b"", 1, 1, 0, 0, 1, begin, "so/a", [Pane(begin, begin + 3, begin + 5)])
+    head.members["so/a"] = Member(begin + 5, begin + 5, 0)
+    monkeypatch.setattr(type(backend.ports.history), "kept", lambda *_: write(head))
+    status = tenant.ask("GET", f"/{id_}/streams/mean/status").get_json()["windows"]
+    assert status == {
+        "open": [{"start": begin, "end": begin + 10}],
+        "updates": 1,
+        "closed-until": begin,
+        "held-back-by": "so/a",
+        "reached": begin + 5,
+    }
+    page = client.get(path).text
+    assert "Event time waits for so/a, which has come to 2023-11-14" in page
+    assert "2023-11-14 22:13:30" in page
 
 
 def test_the_code_of_a_stream_is_text_on_its_page(client: FlaskClient, tenant: Caller) -> None:
