@@ -122,6 +122,17 @@ class Task:
         """Whether there is nothing to do but wait for scripts."""
         return self._begun is not None and self._begun.schedule.is_computing
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether anything of the partition is put off, or computed late."""
+        begun = self._begun
+        return begun is not None and (begun.schedule.is_busy or bool(begun.partition.waiting))
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to do though no rows come."""
+        return self._begun is not None and self._begun.schedule.has_work
+
     def rest(self) -> None:
         """Use that nothing has come for a while.
 
@@ -132,7 +143,7 @@ class Task:
         if begun is not None and begun.output.has_more:
             self._send_more(begun)
             return
-        if begun is None or begun.schedule.has_work:
+        if begun is None or self.has_work:
             self.take(())
         else:
             self._note_acknowledged(begun)

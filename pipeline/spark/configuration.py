@@ -29,6 +29,12 @@ _SPARK = {
 }
 
 
+_IN_BATCHES = {
+    # All that waits is there at once, so rows go together.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+}
+
+
 def of_java(
     settings: Spark, jars: Sequence[Path], scratch: Path, java_options: Sequence[str] = ()
 ) -> dict[str, str]:
@@ -52,6 +58,7 @@ def of_java(
             else {}
         ),
         **_SPARK,
+        **({} if settings.trigger == "realtime" else _IN_BATCHES),
         **settings.conf,
     }
 

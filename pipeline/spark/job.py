@@ -1,4 +1,4 @@
-"""The Spark job: one query in real-time mode, one long task a partition of the log.
+"""The Spark job: one query, in real-time mode one long task a partition of the log.
 
 Spark moves rows; it does not hold the rules. Offsets come from the progress rows in Postgres,
 so the checkpoint folder is fresh at every start and worth nothing.
@@ -26,6 +26,7 @@ from pipeline.spark import bundles, worker
 from pipeline.spark.configuration import configuration
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.settings import Settings
+from servioticy.settings.sections import Spark
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -103,9 +104,24 @@ def rows(
     spark: SparkSession, connection: KafkaConnection, topic: str, offsets: dict[int, int]
 ) -> DataFrame:
     """The log from these offsets on, in bundles."""
+    return bundled(_log(spark, connection, topic, offsets).select("offset", "value"))
+
+
+def single_rows(
+    spark: SparkSession, connection: KafkaConnection, topic: str, offsets: dict[int, int]
+) -> DataFrame:
+    """The log from these offsets on, for batches: each row says of which partition it is.
+
+    A batch has no task for a partition of which nothing has come, so tasks have other numbers.
+    """
+    return _log(spark, connection, topic, offsets).select("partition", "offset", "value")
+
+
+def _log(
+    spark: SparkSession, connection: KafkaConnection, topic: str, offsets: dict[int, int]
+) -> DataFrame:
     source = spark.readStream.format("kafka")
-    log = source.options(**source_options(connection, topic, offsets)).load()
-    return bundled(log.select("offset", "value"))
+    return source.options(**source_options(connection, topic, offsets)).load()
 
 
 def bundled(records: DataFrame) -> DataFrame:
@@ -144,6 +160,15 @@ def working(settings: Settings) -> Run:
     return run
 
 
+def working_in_batches(settings: Settings) -> Run:
+    """Return what takes the single rows of one task of a batch."""
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        return worker.work_in_batches(batches, settings)
+
+    return run
+
+
 def start(source: DataFrame, run: Run, settings: Settings, scratch: Path) -> StreamingQuery:
     """Start the query; its (worthless) checkpoint goes to the scratch folder."""
     checkpoint = tempfile.mkdtemp(prefix="checkpoint-", dir=scratch)
@@ -152,9 +177,17 @@ def start(source: DataFrame, run: Run, settings: Settings, scratch: Path) -> Str
         .writeStream.format("noop")
         .outputMode("update")
         .option("checkpointLocation", checkpoint)
-        .trigger(realTime=f"{settings.spark.batch_seconds} seconds")
+        .trigger(**_trigger(settings.spark))
         .start()
     )
+
+
+def _trigger(settings: Spark) -> dict[str, Any]:
+    if settings.trigger == "available-now":
+        return {"availableNow": True}
+    if settings.trigger == "micro-batch":
+        return {"processingTime": "0 seconds"}
+    return {"realTime": f"{settings.batch_seconds} seconds"}
 
 
 def tasks(spark: SparkSession) -> int:

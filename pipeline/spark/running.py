@@ -6,13 +6,16 @@ import logging
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pipeline.metrics import Lag
 from pipeline.spark import job
 from pipeline.spark.java import Starting
+from pipeline.spark.nudging import Nudging
 from servioticy.bootstrap import (
+    KafkaLog,
     check_log,
     connect,
     kafka,
@@ -69,6 +72,9 @@ def _run(
     days = settings.store.retention_days
     store.keep_for(days * SECONDS_OF_A_DAY or None)
     lag, starts = Lag(ends, registry), registry.counter(QUERY_STARTS)
+    nudging = None
+    if settings.spark.trigger == "micro-batch":
+        nudging = Nudging(KafkaLog(settings), store, ends.end_offset)
     with java.known():
         spark = job.session(settings, java.classes, partitions, scratch)
     log.info("spark_started")
@@ -78,16 +84,34 @@ def _run(
             check_log(settings, database)
             progress = store.all_progress()
             offsets = {each: progress.get(each, 0) for each in range(partitions)}
-            source = job.rows(spark, kafka(settings), topics(settings).updates, offsets)
-            query = job.start(source, job.working(settings), settings, scratch)
+            query = _start(spark, settings, offsets, scratch)
             starts.inc()
             log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
-            if _watch(spark, query, store, lag, offsets, stopping):
-                return 1
+            if _watch(spark, query, store, lag, offsets, stopping, settings, nudging):
+                return _code(query, settings)
             query.stop()
         return 0
     finally:
         spark.stop()
+
+
+def _start(spark: Any, settings: Settings, offsets: dict[int, int], scratch: Path) -> Any:
+    """Start the query as the trigger wants it."""
+    of_log = spark, kafka(settings), topics(settings).updates, offsets
+    if settings.spark.trigger == "realtime":
+        return job.start(job.rows(*of_log), job.working(settings), settings, scratch)
+    in_batches = job.working_in_batches(settings)
+    return job.start(job.single_rows(*of_log), in_batches, settings, scratch)
+
+
+def _code(query: Any, settings: Settings) -> int:
+    """Tell how the query ended by itself, as the program's exit code."""
+    error = query.exception()
+    if error is None and settings.spark.trigger == "available-now":
+        log.info("log_taken")
+        return 0
+    log.error("query_ended", extra={"why": str(error)})
+    return 1
 
 
 def _watch(
@@ -97,21 +121,23 @@ def _watch(
     lag: Lag,
     offsets: Mapping[int, int],
     stopping: list[int],
+    settings: Settings,
+    nudging: Nudging | None,
 ) -> bool:
     """Whether the query ended by itself; else it is to be stopped, and perhaps started again.
 
     Spark's task looks at its Python worker only when a row comes: one that died with the
     last row would be missed until then. So who claims the partitions is watched here, and
-    whether a Postgres that fell has forgotten what the query will not read again.
+    whether a Postgres that fell has forgotten what the query will not read again. In batches Spark
+    sees for itself whether a task has ended, and nobody claims in between.
     """
     partitions = len(offsets)
     held_at = dict.fromkeys(offsets, time.monotonic() + STARTING_SECONDS)
     stored = dict(offsets)
     whole_at = dict.fromkeys(offsets, time.monotonic())
-    ready = False
+    ready, in_batches = False, settings.spark.trigger != "realtime"
     while not stopping:
         if query.awaitTermination(0.1 if not ready else 1.0):
-            log.error("query_ended", extra={"why": str(query.exception())})
             return True
         now = time.monotonic()
         try:
@@ -128,10 +154,15 @@ def _watch(
             log.error("query_starts_again", extra={"why": "the log ends before stored progress"})
             return False
         held_at.update(dict.fromkeys(held, now))
-        if known and not ready and len(held) == partitions:
+        if known and not ready and (len(held) == partitions or in_batches):
             ready = True
             job.put_away(spark)
             _tell_ready()
+        if in_batches:
+            if nudging is not None:
+                with suppress(Unavailable):
+                    nudging.look(stored)
+            continue
         if job.tasks(spark) < partitions:  # between two Spark batches, until the last has ended
             held_at = {each: max(at, now) for each, at in held_at.items()}
         if now - min(held_at.values()) > ABANDONED_SECONDS:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from pipeline.accounting.metering import Meter
@@ -30,6 +32,7 @@ from pipeline.spark.bundles import unpack
 from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import InfraError, SandboxPool
 from servioticy import logs
 from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
@@ -48,6 +51,12 @@ log = logging.getLogger("servioticy.pipeline")
 
 SWITCH_SECONDS = 0.0005
 
+IDLE_SECONDS = 0.5
+"""Of a batch, for what can be done in the next one as well."""
+
+REST_SECONDS = 0.01
+"""Between two looks at what is computed late, at the end of a batch."""
+
 Thing = TypeVar("Thing")
 
 
@@ -59,16 +68,31 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
     """
     quickack.connections()  # before there are others
     inbox = Inbox()
-    reader = threading.Thread(target=read, args=(batches, inbox), name="row-reader", daemon=True)
+    in_batches = settings.spark.trigger != "realtime"
+    target = read_singly if in_batches else read
+    reader = threading.Thread(target=target, args=(batches, inbox), name="row-reader", daemon=True)
     reader.start()
     kept, most = _kept(settings), settings.pipeline.max_batch_updates
     try:
-        while _has_to_go_back(kept, partition, inbox, most):
+        while _has_to_go_back(kept, partition, inbox, most, in_batches):
             kept.drop()
     except Exception:
         log.exception("task_failed", extra={"partition": partition})
         raise
     return iter(())
+
+
+def work_in_batches(batches: Iterable[Any], settings: Settings) -> Iterator[Any]:
+    """Take the rows of one task of a Spark batch, and all that is put off of its partition.
+
+    Nothing is done between two batches. Yields and raises as `work` does.
+    """
+    rows = iter(batches)
+    first = next((each for each in rows if each.num_rows), None)
+    if first is None:
+        return iter(())
+    partition = first.column(0)[0].as_py()
+    return work(chain((first,), rows), partition, settings)
 
 
 def prepare(settings: Settings) -> None:
@@ -77,13 +101,15 @@ def prepare(settings: Settings) -> None:
     _sandbox(settings).prepare()
 
 
-def _has_to_go_back(kept: Kept[Task], partition: int, inbox: Inbox, most: int) -> bool:
+def _has_to_go_back(
+    kept: Kept[Task], partition: int, inbox: Inbox, most: int, in_batches: bool
+) -> bool:
     """Work until no more rows come; True where another task has to take the newest again.
 
     Postgres fell and forgot the last batches. Spark would need seconds to read them again.
     """
     try:
-        _work(kept.of(partition), inbox, most)
+        _work(kept.of(partition), inbox, most, in_batches)
     except ProgressLost as error:
         if not inbox.rewind(error.progress):
             raise
@@ -91,7 +117,7 @@ def _has_to_go_back(kept: Kept[Task], partition: int, inbox: Inbox, most: int) -
     return False
 
 
-def _work(task: Task, inbox: Inbox, most: int) -> None:
+def _work(task: Task, inbox: Inbox, most: int, in_batches: bool) -> None:
     garbage = _garbage()
     task.means.wake, task.means.arrivals = inbox.wake, inbox.peek
     try:
@@ -102,9 +128,19 @@ def _work(task: Task, inbox: Inbox, most: int) -> None:
             else:
                 task.rest()
             garbage.look(computing=task.is_computing)
+        if in_batches:
+            _finish(task)
         task.end()
     finally:
         task.release()
+
+
+def _finish(task: Task) -> None:
+    """Do what is put off, and for a while what else needs no rows: a task of a batch ends then."""
+    ends = time.monotonic() + IDLE_SECONDS
+    while task.is_behind or (task.has_work and time.monotonic() < ends):
+        task.rest()
+        time.sleep(min(task.patience, REST_SECONDS))
 
 
 def read(batches: Iterable[Any], inbox: Inbox) -> None:
@@ -115,6 +151,19 @@ def read(batches: Iterable[Any], inbox: Inbox) -> None:
             for bundle in batch.column(0).to_pylist():
                 inbox.put(unpack(bundle), len(bundle))
             inbox.wait_for_room()  # the socket fills, and Spark waits in its turn
+    except BaseException as error:  # noqa: BLE001  raised again by the main thread
+        inbox.end(error)
+    else:
+        inbox.end()
+
+
+def read_singly(batches: Iterable[Any], inbox: Inbox) -> None:
+    """Hand over to the inbox rows that did not come in bundles (see job.single_rows)."""
+    try:
+        for batch in batches:
+            offsets, values = batch.column(1).to_pylist(), batch.column(2).to_pylist()
+            inbox.put([*map(Row, offsets, values)], batch.nbytes)
+            inbox.wait_for_room()
     except BaseException as error:  # noqa: BLE001  raised again by the main thread
         inbox.end(error)
     else:

@@ -144,6 +144,11 @@ class Spark:
         "any configuration of Spark; wins over ours. Not for secrets: the list of processes "
         "shows it",
     )
+    trigger: Literal["realtime", "micro-batch", "available-now"] = setting(
+        "realtime",
+        "how Spark takes the log; micro-batch: batch after batch, for a Spark without real-time "
+        "mode; available-now: what is there, then the program ends with exit code 0",
+    )
     batch_seconds: Annotated[int, Meta(ge=1, le=86_400)] = setting(
         300, "length of one Spark real-time batch, in seconds", name="batch_seconds"
     )

@@ -400,6 +400,10 @@ class PostgresPartitionStore:
         """Remove a piece of what was deleted or erased; whose it was. None: nothing is left."""
         return purge(self._database, partition, most, most_bytes)
 
+    def left_to_do(self, now: int) -> set[int]:
+        """Return partitions with times that have come by now, in ms, or rows to remove."""
+        return {row[0] for row in self._database.rows(self._sql["left_to_do"], {"now": now})}
+
     def keep_for(self, seconds: int | None) -> None:
         """Keep updates for so long of streams that say nothing themselves; None: for ever."""
         expiry.keep_for(self._database, seconds)

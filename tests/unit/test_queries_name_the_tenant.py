@@ -97,6 +97,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.owners": ({"service_objects"}, PIPELINE),
     "partition.erases": ({"streams"}, PIPELINE),
     "partition.last_updates": ({"updates", "states"}, PIPELINE),
+    "partition.left_to_do": ({"purge", "kept_entries"}, PIPELINE),
     "partition.note_late": ({"searched_streams"}, PIPELINE),
     "partition.drop_blocks": ({"search_blocks"}, PIPELINE),
     "effects.activate_all": ({"service_objects"}, PIPELINE),

@@ -316,6 +316,12 @@ SELECT service_object, name, made.tenant_id, made.version, "timestamp",
                           AND (p.tree = 0 OR p.tenant_id = made.tenant_id)))
  ORDER BY log_offset, made.tenant_id, log_position;
 
+-- left_to_do --
+-- Where there is something to do though no records come.
+SELECT log_partition FROM purge
+ UNION
+SELECT log_partition FROM kept_entries WHERE due <= %(now)s;
+
 -- put_off --
 -- Records that their partition computes later than at their place in the log; and those that have
 -- waited, and are to be held now.
