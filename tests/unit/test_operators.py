@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -173,3 +174,29 @@ def test_between_two_calls_it_is_looked_whether_there_is_time() -> None:
     assert operators.processor_seconds("t").programs > 0
     assert operators.processor_seconds("other").programs == 0
     assert operators.is_ready("t")
+
+
+def test_what_many_updates_lack_is_asked_for_together() -> None:
+    """Asked for one after the other, each question would have all before computed again."""
+    events = [Event(1, at, b"%d" % at) for at in range(50)]
+    plain = Plain(lambda step, entries: entries.put(step.trigger.document or b"", b"kept"))
+
+    with pytest.raises(Lacking) as lacking:
+        Operators(plain).evaluate("t", [call(*events[:30]), call(*events[30:])])
+
+    keys = [(0, b"%d" % at) for at in range(50)]
+    assert lacking.value.keys == keys
+    assert lacking.value.calls == [0] * 30 + [1] * 20
+
+
+def test_it_takes_too_long_between_two_updates_of_one_call() -> None:
+    def does(_step: Step, _entries: Entries) -> None:
+        until = time.thread_time() + 0.02
+        while time.thread_time() < until:
+            pass
+
+    plain = Plain(does)
+    with pytest.raises(TookTooLong):
+        Operators(plain).evaluate("t", [call(*[Event(1, at, b"") for at in range(9)])], 0.03)
+
+    assert len(plain.steps) == 2

@@ -31,6 +31,13 @@ MAX_TENANTS = 10_000
 """Of so many it is known what they have taken of the processor."""
 
 
+MAX_LACKING = 10_000
+"""Entries: where so many are lacking nobody looks for more."""
+
+NOTHING_YET = Outcome((), ""), 0.0
+"""Of a computation that is done again once more is known."""
+
+
 class Ends(Exception):
     """A computation makes nothing; the kind of verdict, and why."""
 
@@ -159,7 +166,11 @@ class Operators:
     def evaluate(
         self, tenant: str, calls: Sequence[Call], within: float | None = None
     ) -> list[Grown]:
-        """What came of each call. Raises Lacking, and TookTooLong between two calls."""
+        """What came of each call. Raises Lacking, and TookTooLong between two computations.
+
+        Where a computation lacks something, those after it are tried without it, to see what they
+        lack: else it would be asked for once for each update.
+        """
         began = thread_time()
         try:
             lacking = [
@@ -168,14 +179,13 @@ class Operators:
             if lacking:
                 raise Lacking([key for key, _ in lacking], [number for _, number in lacking])
             found = []
+            until = None if within is None else began + within
             for number, call in enumerate(calls):
-                spent = thread_time() - began
-                if within is not None and spent > within:
-                    raise TookTooLong(spent, within)
-                try:
-                    found.append(_Steps(call, self._operator).grow())
-                except Lacking as more:
-                    raise Lacking(more.keys, [number] * len(more.keys)) from None
+                steps = _Steps(call, self._operator, until, MAX_LACKING - len(lacking))
+                found.append(steps.grow())
+                lacking += [(key, number) for key in steps.lacking]
+            if lacking:
+                raise Lacking([key for key, _ in lacking], [number for _, number in lacking])
             return found
         finally:
             used = self._used.get(tenant) or 0.0
@@ -213,16 +223,39 @@ class Operators:
 class _Steps(Stepwise):
     """Grows the trees of a call by an operator."""
 
-    def __init__(self, call: Call, operator: Operator) -> None:
+    def __init__(
+        self, call: Call, operator: Operator, until: float | None = None, room: int = 1
+    ) -> None:
+        """`until`: of what this thread has taken of the processor, in seconds. Where entries are
+        lacking it is tried on, as long as there is `room` for more of them."""
         super().__init__(call, _nobody)
         self._operator = operator
+        self._began = thread_time()
+        self._until = until
+        self._room = room
+        self.lacking: dict[tuple[int, bytes], None] = {}
+        """What computations lack: then nothing has come of any."""
 
     def outcome(
         self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: KeptBefore
     ) -> tuple[Outcome, float]:
-        """What comes of one computation."""
+        """What comes of one computation; nothing, where it lacks something. Raises TookTooLong."""
         if node in self.call.refused:
             return Outcome((), *self.call.refused[node]), 0.0
+        is_late = self._until is not None and thread_time() > self._until
+        if self.lacking and (is_late or len(self.lacking) >= self._room):
+            return NOTHING_YET
+        if is_late:
+            raise TookTooLong(thread_time() - self._began, (self._until or 0.0) - self._began)
+        try:
+            return self._computed(node, event, wake, lasts, kept)
+        except Lacking as more:
+            self.lacking.update(dict.fromkeys(more.keys))
+            return NOTHING_YET
+
+    def _computed(
+        self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: KeptBefore
+    ) -> tuple[Outcome, float]:
         composite = self.call.wiring.nodes[node]
         entries = Entries(node, kept)
         inputs: list[Last | None] = []
