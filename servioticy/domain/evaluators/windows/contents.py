@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -11,7 +12,7 @@ import orjson
 
 from servioticy.domain.evaluators.operators import Ends, Entries
 from servioticy.domain.verdicts import ERROR
-from servioticy.domain.windows.aggregates import Aggregate
+from servioticy.domain.windows.aggregates import Aggregate, TooManyChannels
 from servioticy.domain.windows.model import Uses
 
 BUCKETS = 64
@@ -29,6 +30,9 @@ MAX_UPDATES = 1000
 """Of one input in one window."""
 
 
+MAX_WINDOW_BYTES = 8 * 1024 * 1024
+"""Of all that is kept of one window: it is read and merged while nobody else is computed."""
+
 UPDATES = b".u"
 """Ends the key of the updates of an input in a pane."""
 
@@ -41,6 +45,8 @@ class _Pane(msgspec.Struct, array_like=True):
     """Of each channel by which there are aggregates, a bit for each bucket that has some."""
     has_updates: bool = False
     """Whether there are updates themselves."""
+    size: int = 0
+    """The bytes of what is kept under other keys."""
 
 
 class _Updates(msgspec.Struct, array_like=True):
@@ -85,60 +91,79 @@ class Contents:
         aggregate = (
             self._read(kept.aggregate) if kept.aggregate else Aggregate(self._uses.sketches)
         )
-        aggregate.add(taken.channels, taken.timestamp, taken.order)
+        _add(aggregate, taken)
         kept.aggregate = aggregate.encode()
         for number, channel in enumerate(self._uses.by):
             value = _text(taken.channels.get(channel, {}).get("current-value"))
             if value is not None:
                 self._add_by(kept, number, value, pane, taken)
         if self._uses.updates:
-            self._add_update(pane, taken)
+            kept.size += self._add_update(pane, taken)
             kept.has_updates = True
         self._entries.put(key, _encoder.encode(kept))
 
     def merge(self, panes: Sequence[int], into: int) -> None:
-        """Put what is in these panes into one of them, or into a new one; the others are empty."""
+        """Put what is in these panes into one of them; the others are to be given up."""
         whole = self.read(panes)
+        new: dict[bytes, bytes] = {}
         for argument, found in enumerate(whole):
             if found is None:
                 continue
             kept = _Pane(found.aggregate.encode(), [0] * len(self._uses.by))
+            own: dict[bytes, bytes] = {}
             for number, keys in enumerate(found.by):
                 spread: dict[int, dict[str, bytes]] = {}
                 for value, each in keys.items():
                     spread.setdefault(_bucket(value), {})[value] = each.encode()
                 for bucket, some in spread.items():
                     kept.buckets[number] |= 1 << bucket
-                    key = self._key(argument, into, number, bucket)
-                    self._entries.need([key])
-                    self._entries.put(key, _encoder.encode(some))
+                    own[self._key(argument, into, number, bucket)] = _encoder.encode(some)
             if found.updates is not None:
                 kept.has_updates = True
-                self._put_updates(argument, into, found.updates)
-            key = self._key(argument, into)
-            self._entries.need([key])
-            self._entries.put(key, _encoder.encode(kept))
-        self.drop([each for each in panes if each != into])
+                own[self._key(argument, into) + UPDATES] = _encode_updates(found.updates)
+            kept.size = sum(map(len, own.values()))
+            new |= own
+            new[self._key(argument, into)] = _encoder.encode(kept)
+        self._entries.need(new)
+        for each_key, content in new.items():
+            self._entries.put(each_key, content)
 
-    def drop(self, panes: Sequence[int], most: int | None = None) -> int:
+    def drop(self, panes: Sequence[int], most: int, least: int = 1) -> int:
         """Keep nothing of these panes any more; of how many of them that is so.
 
-        Of the first ones that have no more than so many entries, one at least.
+        Of the first ones that have no more than so many entries, and of so many at least.
         """
-        self.know(panes)
-        gone = entries = 0
+        self._know_heads(panes)
+        keys: list[bytes] = []
+        gone = 0
         for pane in panes:
-            keys = list(self._keys([pane]))
-            entries += len(keys)
-            if most is not None and gone and entries > most:
+            theirs = list(self._keys([pane]))
+            if gone >= least and len(keys) + len(theirs) > most:
                 break
-            for key in keys:
-                self._entries.drop(key)
+            keys += theirs
             gone += 1
+        self._entries.need(keys)
+        for key in keys:
+            self._entries.drop(key)
         return gone
+
+    def sizes(self, windows: Sequence[Sequence[int]]) -> list[int]:
+        """The bytes of what is kept of each of some windows, which are panes."""
+        self._know_heads(dict.fromkeys(chain.from_iterable(windows)))
+        known: dict[int, int] = {}
+        for pane in chain.from_iterable(windows):
+            if pane not in known:
+                known[pane] = self._size(pane)
+        return [sum([known[pane] for pane in panes]) for panes in windows]
+
+    def _size(self, pane: int) -> int:
+        values = [self._entries.get(self._key(n, pane)) for n in range(self._arguments)]
+        return sum([len(each) + _panes.decode(each).size for each in values if each is not None])
 
     def read(self, panes: Sequence[int]) -> list[Input | None]:
         """What there is of each input in these panes together; None: nothing. Raises Ends."""
+        if self.sizes([panes])[0] > MAX_WINDOW_BYTES:
+            raise Ends(ERROR, f"more than {MAX_WINDOW_BYTES} bytes are kept of a window")
         self.know(panes)
         return [self._input(argument, panes) for argument in range(self._arguments)]
 
@@ -155,7 +180,7 @@ class Contents:
             if whole is None:
                 whole = found
             else:
-                whole.merge(found)
+                _merge(whole, found)
             for number, mask in enumerate(kept.buckets):
                 for key in self._bucket_keys(argument, pane, number, mask):
                     self._merge_by(by[number], self._entries.get(key) or b"\x80")
@@ -171,7 +196,7 @@ class Contents:
             if before is None:
                 keys[value] = found
             else:
-                before.merge(found)
+                _merge(before, found)
         if len(keys) > MAX_KEYS:
             raise Ends(ERROR, f"a window has aggregates by at most {MAX_KEYS} values of a channel")
 
@@ -179,26 +204,27 @@ class Contents:
         bucket = _bucket(value)
         kept.buckets[number] |= 1 << bucket
         key = self._key(taken.argument, pane, number, bucket)
-        found = _buckets.decode(self._entries.get(key) or b"\x80")
+        encoded = self._entries.get(key) or b""
+        found = _buckets.decode(encoded or b"\x80")
         before = found.get(value)
         aggregate = Aggregate(self._uses.sketches) if before is None else self._read(before)
-        aggregate.add(taken.channels, taken.timestamp, taken.order)
+        _add(aggregate, taken)
         found[value] = aggregate.encode()
-        self._entries.put(key, _encoder.encode(found))
+        new = _encoder.encode(found)
+        kept.size += len(new) - len(encoded)
+        self._entries.put(key, new)
 
-    def _add_update(self, pane: int, taken: Taken) -> None:
+    def _add_update(self, pane: int, taken: Taken) -> int:
+        """How many bytes more are kept."""
         before = self._updates(taken.argument, pane)
         found = _Updates(before.size + len(taken.document), before.kept)
         if found.size <= MAX_UPDATES_BYTES:
             found.kept.append((taken.timestamp, taken.order, taken.document))
-        self._put_updates(taken.argument, pane, found)
-
-    def _put_updates(self, argument: int, pane: int, found: _Updates) -> None:
-        if found.size > MAX_UPDATES_BYTES:  # then nobody gets any
-            found = _Updates(found.size)
-        key = self._key(argument, pane) + UPDATES
-        self._entries.need([key])
-        self._entries.put(key, _encoder.encode(found))
+        key = self._key(taken.argument, pane) + UPDATES
+        new = _encode_updates(found)
+        more = len(new) - len(self._entries.get(key) or b"")
+        self._entries.put(key, new)
+        return more
 
     def _updates(self, argument: int, pane: int) -> _Updates:
         value = self._entries.get(self._key(argument, pane) + UPDATES)
@@ -207,8 +233,11 @@ class Contents:
     def know(self, panes: Iterable[int]) -> None:
         """Raise Lacking unless all that is kept of these panes is known."""
         panes = list(panes)
-        self._entries.need([self._key(n, pane) for pane in panes for n in range(self._arguments)])
+        self._know_heads(panes)
         self._entries.need(self._keys(panes))
+
+    def _know_heads(self, panes: Iterable[int]) -> None:
+        self._entries.need([self._key(n, pane) for pane in panes for n in range(self._arguments)])
 
     def _pane(self, key: bytes) -> _Pane:
         value = self._entries.get(key)
@@ -277,6 +306,29 @@ def channels_of(document: bytes) -> Mapping[str, Any]:
     if not isinstance(channels, dict):
         return {}
     return {name: each for name, each in channels.items() if isinstance(each, dict)}
+
+
+def _add(aggregate: Aggregate, taken: Taken) -> None:
+    """Raises Ends where that are too many channels."""
+    try:
+        aggregate.add(taken.channels, taken.timestamp, taken.order)
+    except TooManyChannels as error:
+        raise Ends(ERROR, str(error)) from error
+
+
+def _merge(aggregate: Aggregate, other: Aggregate) -> None:
+    """Raises Ends as the other does."""
+    try:
+        aggregate.merge(other)
+    except TooManyChannels as error:
+        raise Ends(ERROR, str(error)) from error
+
+
+def _encode_updates(found: _Updates) -> bytes:
+    """Where they are too many nobody gets any."""
+    if found.size > MAX_UPDATES_BYTES:
+        found = _Updates(found.size)
+    return _encoder.encode(found)
 
 
 def _text(value: Any) -> str | None:

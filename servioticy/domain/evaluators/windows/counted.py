@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import gcd
 
+from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
 from servioticy.domain.evaluators.windows.cutting import Closed, Found
 from servioticy.domain.evaluators.windows.head import Head, Pane
@@ -39,12 +40,16 @@ class Counted:
         if not self._is_full:
             return Found([])
         head = self._head
-        found = self._window(head.panes)
+        found, problem = [], ""
+        try:
+            found.append(self._window(head.panes))
+        except Ends as end:  # others come after it
+            problem = str(end)
         left = self._size - self._every
         gone = [each for each in head.panes if each.begin * self._pane < head.counted - left]
-        self._contents.drop([each.begin for each in gone])
+        head.give_up([each.begin for each in gone])
         head.panes = head.panes[len(gone) :]
-        return Found([found])
+        return Found(found, problem=problem)
 
     def _add(self, begin: int, taken: Taken) -> None:
         head, timestamp = self._head, taken.timestamp

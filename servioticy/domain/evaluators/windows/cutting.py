@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple, Protocol, TypeVar
 
+from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Input, Taken
 from servioticy.domain.evaluators.windows.head import Head
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.windows.model import Window
 
+T = TypeVar("T")
+
 MAX_DROPPED = 500
 """Entries that one computation gives up, at least those of one pane; the rest goes later."""
+
+
+MAX_READ = 1024 * 1024
+"""Bytes kept of the windows that come out of one computation, where they are several."""
 
 
 class Closed(NamedTuple):
@@ -49,3 +58,31 @@ class Cutting(Protocol):
 
     def closed(self, watermark: Watermark, most: int) -> Found:
         """What has ended, so many windows at most; what no open window has is given up."""
+
+
+def first_of(sizes: Sequence[int]) -> int:
+    """How many of the first windows are read in one computation, if they have so many bytes."""
+    together = list(accumulate(sizes))
+    return max(1, bisect_right(together, MAX_READ))
+
+
+def come_out(ended: Iterable[T], read: Callable[[T], Closed]) -> tuple[list[Closed], str, int]:
+    """Read windows that have ended; why nothing comes of them; and how many of them are done.
+
+    Those of which something comes are not together with others, or nobody would be told of these.
+    """
+    found: list[Closed] = []
+    problem, done = "", 0
+    for each in ended:
+        try:
+            closed = read(each)
+        except Ends as end:
+            if found:
+                break
+            problem = str(end)
+        else:
+            if problem:
+                break
+            found.append(closed)
+        done += 1
+    return found, problem, done

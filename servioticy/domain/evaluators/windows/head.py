@@ -45,7 +45,7 @@ class Pane(msgspec.Struct, array_like=True):
 
 
 class Gone(msgspec.Struct, array_like=True):
-    """Panes of a version with other windows."""
+    """Panes of windows that have ended, or of a version with others."""
 
     generation: int
     arguments: int
@@ -84,7 +84,14 @@ class Head(msgspec.Struct, array_like=True):
     generation: int = 0
     """The contents of panes of versions with other windows are by other numbers."""
     gone: list[Gone] = []
-    """What versions before have left, and is to be given up."""
+    """What windows before have left, and is to be given up."""
+
+    def give_up(self, panes: list[int]) -> None:
+        """These are in no window any more, and never come again."""
+        if self.gone and self.gone[-1].generation == self.generation:
+            self.gone[-1].panes += panes
+        elif panes:
+            self.gone.append(Gone(self.generation, self.arguments, panes))
 
     def place(self, begin: int) -> int:
         """Where the pane that begins there is, or would be."""

@@ -12,7 +12,14 @@ from typing import cast
 import orjson
 
 from sandbox.trees import Event
-from servioticy.domain.evaluators.operators import Answer, Ends, Entries, Output, Step
+from servioticy.domain.evaluators.operators import (
+    MAX_CHANGES,
+    Answer,
+    Ends,
+    Entries,
+    Output,
+    Step,
+)
 from servioticy.domain.evaluators.windows.contents import Contents, Taken, channels_of
 from servioticy.domain.evaluators.windows.counted import Counted, Whole
 from servioticy.domain.evaluators.windows.cutting import MAX_DROPPED, Closed, Cutting
@@ -90,8 +97,7 @@ class _Computation:
             kind, message = self._take_in(self._step.argument)
         found = self._cutting.closed(self._watermark, MAX_CLOSED)
         outputs = list(map(self._output, found.closed))
-        due = found.due if self._clear() else self._head.now
-        self._entries.put(HEAD, write(self._head), due)
+        self._keep(found.due if self._clear() else self._head.now)
         if self._abandoned:
             return Answer(outputs, ABANDONED, self._abandoned)
         if found.problem:
@@ -106,8 +112,16 @@ class _Computation:
             told, due = silence.noticed()
         else:
             told, due = silence.heard(step.source, step.trigger.timestamp)
-        self._entries.put(HEAD, write(self._head), due)
+        self._keep(due)
         return Answer([Output(each["lastUpdate"], orjson.dumps(each)) for each in told])
+
+    def _keep(self, due: int | None) -> None:
+        """Keep the head; what is due at once is so at another time than the one that has come.
+
+        The log has been told of that one: the same would be told again only after a minute.
+        """
+        later = None if due is None else max(due, self._head.now + 1)
+        self._entries.put(HEAD, write(self._head), later)
 
     def _known(self) -> Head | None:
         """What is kept; where that is another version's with other windows, they are given up."""
@@ -144,8 +158,8 @@ class _Computation:
         if gone:
             first = gone[0]
             contents = Contents(self._entries, first.arguments, NONE, first.generation)
-            some = first.panes[:MAX_DROPPED]
-            del first.panes[: contents.drop(some, MAX_DROPPED)]
+            room = MAX_CHANGES - len(self._entries.changed) - 1  # that of what is said here
+            del first.panes[: contents.drop(first.panes[:MAX_DROPPED], room, least=0)]
             self._head.gone = gone if first.panes else gone[1:]
         return not self._head.gone
 

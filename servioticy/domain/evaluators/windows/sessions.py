@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
-from servioticy.domain.evaluators.windows.cutting import Closed, Found
+from servioticy.domain.evaluators.windows.cutting import Closed, Found, come_out, first_of
 from servioticy.domain.evaluators.windows.head import MAX_PANES, Head, Pane
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.verdicts import ERROR
@@ -43,6 +43,7 @@ class Sessions:
         first = joined[0]
         if len(joined) > 1:
             self._contents.merge([each.begin for each in joined], first.begin)
+            head.give_up([each.begin for each in joined[1:]])
             head.panes = [each for each in head.panes if each is first or each not in joined]
         first.oldest, first.newest = oldest, newest
         self._contents.add(first.begin, taken)
@@ -61,16 +62,20 @@ class Sessions:
                 due = watermark.look_again(end)
                 break
             ended.append(pane)
-            head.closed = max(head.closed, end)
-        panes = [each.begin for each in ended]
-        self._contents.know(panes)
-        found = [
-            Closed(each.oldest, end, end - 1, self._contents.read([each.begin]))
-            for each, end in zip(ended, map(self._end, ended), strict=True)
-        ]
-        self._contents.drop(panes)
-        head.panes = [each for each in head.panes if each not in ended]
-        return Found(found, due)
+        few = first_of(self._contents.sizes([[each.begin] for each in ended]))
+        self._contents.know([each.begin for each in ended[:few]])
+        found, problem, done = come_out(ended[:few], self._read)
+        if done < len(ended):
+            due = head.now
+        gone = [each.begin for each in ended[:done]]
+        head.closed = max([head.closed, *map(self._end, ended[:done])])
+        head.give_up(gone)
+        head.panes = [each for each in head.panes if each.begin not in gone]
+        return Found(found, due, problem)
+
+    def _read(self, pane: Pane) -> Closed:
+        end = self._end(pane)
+        return Closed(pane.oldest, end, end - 1, self._contents.read([pane.begin]))
 
     def _end(self, pane: Pane) -> int:
         return end_of(pane, self._window, self._head.per_second)

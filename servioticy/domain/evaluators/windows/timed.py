@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, takewhile
 
 from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
-from servioticy.domain.evaluators.windows.cutting import MAX_DROPPED, Closed, Found
+from servioticy.domain.evaluators.windows.cutting import (
+    MAX_DROPPED,
+    Closed,
+    Found,
+    come_out,
+    first_of,
+)
 from servioticy.domain.evaluators.windows.head import MAX_PANES, Head, Pane
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.verdicts import ERROR
@@ -65,18 +71,27 @@ class Timed:
                 panes = [each.begin for each in head.panes if begin <= each.begin < end]
                 ended.append((begin, end, panes))
             head.closed = end
-        over = [each.begin for each in head.panes[: self._over]][:MAX_DROPPED]
-        self._contents.know({*over, *chain.from_iterable([panes for *_, panes in ended])})
-        found, problem = [], ""
-        for begin, end, panes in ended:
-            if len(panes) > MAX_MERGED:
-                problem = f"the window that ends at {end} has more than {MAX_MERGED} timestamps"
-            else:
-                found.append(Closed(begin, end, end - 1, self._contents.read(panes)))
-        head.panes = head.panes[self._contents.drop(over, MAX_DROPPED) :]
+        few = first_of(self._contents.sizes([panes for *_, panes in ended]))
+        some = ended[:few]
+        self._contents.know(dict.fromkeys(chain.from_iterable([panes for *_, panes in some])))
+        found, problem, done = come_out(some, self._read)
+        if done < len(ended):
+            head.closed, due = ended[done - 1][1], head.now
+        over = [
+            each.begin
+            for each in takewhile(lambda each: self._last_end(each) <= head.closed, head.panes)
+        ]
+        head.panes = head.panes[self._contents.drop(over[:MAX_DROPPED], MAX_DROPPED) :]
         if head.panes and self._last_end(head.panes[0]) <= head.closed:
             due = head.now
         return Found(found, due, problem)
+
+    def _read(self, ended: tuple[int, int, list[int]]) -> Closed:
+        begin, end, panes = ended
+        if len(panes) > MAX_MERGED:
+            reason = f"the window that ends at {end} has more than {MAX_MERGED} timestamps"
+            raise Ends(ERROR, reason)
+        return Closed(begin, end, end - 1, self._contents.read(panes))
 
     def _next_end(self) -> int | None:
         """The first end that is not closed: of a window that comes out, or of what a pane is for.
