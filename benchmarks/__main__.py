@@ -21,6 +21,7 @@ BENCHMARKS = (
     "back",
     "pipeline",
     "stages",
+    "windows",
     "topologies",
     "change",
     "sandbox",

@@ -27,10 +27,10 @@ FAN_OUT = 100
 
 def device(id_: str, tenant: int, length: int, *, public: bool = False) -> NewServiceObject:
     """Return a Service Object with a stream `s0` and a chain of composites."""
-    return _new(id_, tenant, ground.chain(length), public=public)
+    return new(id_, tenant, ground.chain(length), public=public)
 
 
-def _new(
+def new(
     id_: str,
     tenant: int,
     document: dict[str, Any],
@@ -81,12 +81,12 @@ def devices(
     )
     for id_ in ids:
         if shape == "fan-out":
-            found.changes.create(_new(id_, own, _wide(FAN_OUT)))
+            found.changes.create(new(id_, own, _wide(FAN_OUT)))
         elif shape == "two-tenants":
             found.changes.create(device(id_, own, 1, public=True))
             sources = [StreamRef(id_, "s1")]
             document = _over(sources, f"function(g){{return 2*g.{value}}}")
-            found.changes.create(_new(secrets.token_hex(12), other, document, sources))
+            found.changes.create(new(secrets.token_hex(12), other, document, sources))
         else:
             found.changes.create(device(id_, own, 0 if shape == "group" else length))
     if shape == "group":
@@ -95,7 +95,7 @@ def devices(
             f"function(g,mean){{return mean===null?g.{value}:"
             f"mean.{value}+(g.{value}-mean.{value})/{count}}}"
         )
-        found.changes.create(_new(secrets.token_hex(12), own, _over(sources, code), sources))
+        found.changes.create(new(secrets.token_hex(12), own, _over(sources, code), sources))
     placed = found.graph.nodes(ids)
     return [(id_, placed[id_].partition) for id_ in ids]
 

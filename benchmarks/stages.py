@@ -39,8 +39,12 @@ from pipeline.work import Row, Work
 from sandbox import SandboxPool, argument_names
 from servioticy.bootstrap import connect, emitter, sandbox_pool
 from servioticy.changes import Changes
+from servioticy.domain.evaluators.evaluator import Evaluator
 from servioticy.domain.evaluators.javascript import JavaScript
+from servioticy.domain.evaluators.operators import Operators
+from servioticy.domain.evaluators.windows.operator import Windows
 from servioticy.domain.records import LogRecord, write
+from servioticy.domain.windowed import WINDOWS
 from servioticy.ports.change_store import ChangeStore
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PartitionStore
@@ -48,6 +52,7 @@ from servioticy.ports.stream_graph import StreamGraph
 from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
 from servioticy.storage.change_store import PostgresChangeStore
+from servioticy.storage.database import Database
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.roles import Role
 from servioticy.storage.stream_graph import PostgresStreamGraph
@@ -85,7 +90,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--no-security", action="store_true", help="rows are nobody's: no roles")
     options = parser.parse_args(arguments)
     with ExitStack() as stack:
-        bench = stack.enter_context(_real(settings, options))
+        bench = stack.enter_context(real(settings, options))
         rows = bench.rows(options.devices, options.updates)
         known = options.devices * (1 if options.cold else 3)
         bench.task.take(rows[:known])  # definitions, and some to warm up
@@ -108,6 +113,7 @@ class Bench:
     graph: StreamGraph
     change_store: ChangeStore
     others: Callable[[], dict[str, float]]
+    database: Database
     ids: list[str] = field(default_factory=list)
     log: list[bytes] = field(default_factory=list)
     garbage: Garbage = field(default_factory=Garbage)
@@ -162,7 +168,8 @@ class Bench:
 
 
 @contextmanager
-def _real(settings: Settings, options: argparse.Namespace) -> Iterator[Bench]:
+def real(settings: Settings, options: argparse.Namespace) -> Iterator[Bench]:
+    """A task over a Postgres, a broker and a sandbox that are there for it alone."""
     pool = sandbox_pool(settings)
     with ground.stores(settings) as stores:
         found = stores.settings
@@ -184,7 +191,7 @@ def _real(settings: Settings, options: argparse.Namespace) -> Iterator[Bench]:
             graph, changes = PostgresStreamGraph(database), PostgresChangeStore(database)
             tenants = PostgresTenants(database)
             task, watch = _task(found, pool, store, output, options)
-            yield Bench(task, watch, tenants, graph, changes, others)
+            yield Bench(task, watch, tenants, graph, changes, others, database)
             task.end()
         finally:
             pool.close()
@@ -207,7 +214,11 @@ def _task(
     watch.watch(store, STORE)
     watch.watch(output, OUTPUT)
     room = settings.pipeline.head_cache_bytes
-    engine = Engine({"javascript": JavaScript(pool)}, 10**6, room, stages=stages)
+    evaluators: dict[str, Evaluator] = {
+        "javascript": JavaScript(pool),
+        WINDOWS: Operators(Windows()),
+    }
+    engine = Engine(evaluators, 10**6, room, stages=stages)
     task = Task(0, store, lambda: output, engine, meter=Meter(pool.program_cpu_seconds))
     watch.watch(task, {"take": TASK})
     return task, watch

@@ -68,7 +68,7 @@ class Timed:
                 break
             if self._comes_out(end):
                 begin = self._grid.begin_of(end)
-                panes = [each.begin for each in head.panes if begin <= each.begin < end]
+                panes = [each.begin for each in head.panes[head.place(begin) : head.place(end)]]
                 ended.append((begin, end, panes))
             head.closed = end
         few = first_of(self._contents.sizes([panes for *_, panes in ended]))
