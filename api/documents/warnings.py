@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import orjson
 
 from api.documents.around import MAX_RELATED, understood
 from api.services import Services
 from servioticy.domain.access import readable, seen_by
+from servioticy.domain.documents.asked_of_windows import asked_of_windows
 from servioticy.domain.documents.dialects import version_warning
 from servioticy.domain.findings import findings
 from servioticy.domain.graph import Graph
@@ -25,6 +28,7 @@ def warnings(
     """`warnings`, if there are any."""
     found = version_warning(orjson.loads(document))
     if any(each.composite for each in definition.streams):
+        found += islice(asked_of_windows(definition), MAX_WARNINGS)
         found += _of_trees(definition, caller, services)
     return {"warnings": found} if found else {}
 

@@ -20,6 +20,7 @@ from api.services import Services
 from servioticy.domain.access import Right, readable, seen_by
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject, StreamRef
+from servioticy.domain.windowed import as_one
 from servioticy.refusals import NotFound
 
 NEWEST = -1
@@ -57,7 +58,8 @@ def blueprint(services: Services) -> Blueprint:
         below = services.ports.graph.related([service_object], upstream=False, most=MAX_RELATED)
         found, complete = understood(below, services)
         known = readable(found)
-        tracing = Tracing((origin, at), Graph(known), store, seen_by(address.caller, known))
+        graph = Graph(map(as_one, known))
+        tracing = Tracing((origin, at), graph, store, seen_by(address.caller, known))
         hint = _hints(known, address.caller, services)
         told = {
             "stream": str(origin),

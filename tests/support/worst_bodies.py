@@ -21,6 +21,7 @@ from servioticy.domain import references, values
 from servioticy.domain.batches import csv_rows, json_items, senml
 from servioticy.domain.batches.items import Item, bounded
 from servioticy.domain.documents import BadDocument, json_texts, parse_service_object, updates
+from servioticy.domain.documents.asked_of_windows import asked_of_windows
 from servioticy.domain.documents.callbacks import check_subscription
 from servioticy.domain.documents.conditions import dynamic_groups
 from servioticy.domain.documents.criteria import parse_criteria
@@ -28,10 +29,11 @@ from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.parameters import complete, parse_parameters
 from servioticy.domain.documents.templates import parse_template
 from servioticy.domain.documents.windows import parse_window
-from servioticy.domain.model import Channel, Stream, StreamRef
+from servioticy.domain.model import Channel, Composite, Definition, Input, Stream, StreamRef
 from servioticy.domain.path_spelling import BadSpelling, spelled
 from servioticy.domain.references import BadReference
 from servioticy.domain.search import criteria
+from servioticy.domain.windows.model import Window
 from servioticy.http_heads import MAX_HEAD, Malformed, parse
 from servioticy.identity.errors import NotAccepted
 from servioticy.identity.signatures import take_apart
@@ -42,6 +44,7 @@ BODY = 1_048_576
 STREAM = Stream(
     StreamRef("so", "s"), (Channel("x", "number"), Channel("t", "string"), Channel("p", "any"))
 )
+WINDOW = Window("global")
 READER = updates.UpdateReader(STREAM)
 APP = Flask("worst")
 REFUSED = (
@@ -130,6 +133,16 @@ def _array(piece: bytes, size: int) -> bytes:
 def _window(content: Any, code: str) -> None:
     with contextlib.suppress(BadDocument):
         parse_window(WHOLE, content, [code])
+
+
+def _over_windows(code: str) -> Definition:
+    """Return a document of one stream over windows with this code, which is not parsed."""
+    ref = StreamRef("so", "a")
+    composite = Composite(
+        "function", (Input("a", (ref,)),), (Channel("v", "number", code=code),), window=WINDOW
+    )
+    streams = (Stream(ref, ()), Stream(StreamRef("so", "c"), (), composite))
+    return Definition("so", streams, (), public=False)
 
 
 def _update(rest: bytes) -> bytes:
@@ -226,6 +239,15 @@ WORST: dict[str, Worst] = {
             ".by('a')",
             f".{' ' * 1000}",
         )
+    },
+    **{
+        f"asked of windows: code with many {words!r}": Worst(
+            "servioticy/domain/documents/asked_of_windows.py",
+            BODY,
+            lambda n, words=words: _over_windows(words * (n // len(words))),
+            lambda definition: list(asked_of_windows(definition)),
+        )
+        for words in ("a.", "a . b ( ' ", "a.b('x", "$input", "a.mean('x", "a ", " ", "a" * 1000)
     },
     "JSON: a NUL behind many texts": Worst(
         "servioticy/domain/documents/json_texts.py",

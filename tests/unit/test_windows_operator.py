@@ -257,14 +257,14 @@ def test_a_window_of_too_many_timestamps_is_an_error_and_the_next_ones_come() ->
 @pytest.mark.parametrize("timestamp", [5, 10**10])
 def test_what_is_no_time_is_an_error(timestamp: int) -> None:
     c = Composite({"type": "tumbling", "size": "10s"})
-    with pytest.raises(Ends, match="no time of these days"):
+    with pytest.raises(Ends, match="no time of these days: send seconds, milliseconds"):
         c.put(timestamp - BASE, at=0)
 
 
 def test_mixed_units_are_an_error() -> None:
     c = Composite({"type": "tumbling", "size": "10s"})
     c.put(1)
-    with pytest.raises(Ends, match="different units"):
+    with pytest.raises(Ends, match=r"this one is in milliseconds, .* are open in seconds;"):
         c.put(BASE * 1000 - BASE, at=2)
 
 
@@ -333,6 +333,7 @@ def test_silence_is_told_once_and_so_is_its_end() -> None:
     assert c.due is None, "an idle stream stays idle"
     assert told_of(c.put(40, member="b")) == [(40, "b", False, 1)]
     assert c.due == 50
+    assert c.told() == {"open": [], "updates": 5, "silent": 1}
 
 
 def test_many_fall_silent_at_once() -> None:

@@ -219,7 +219,11 @@ def _uses(codes: Sequence[str], stream: Part) -> Uses:
         for found in _BY.finditer(code):
             names = [each for each in found.groups() if each is not None]
             if not names:
-                raise stream.bad("by has to name its channel as a text", BAD_CODE)
+                raise stream.bad(
+                    "by has to name its channel as a text, such as .by('room'): it is known from "
+                    "the code what is kept",
+                    BAD_CODE,
+                )
             by[names[0]] = None
     if len(by) > MAX_BY:
         raise stream.bad(f"more than {MAX_BY} channels are given to by", TOO_MUCH)

@@ -238,3 +238,21 @@ def test_a_wide_tree_is_cut(
     stored.update(so, "b", 9)
     trace = traced(alice, so)
     assert (len(trace["steps"]), trace["complete"]) == (2, False)
+
+
+def test_a_stream_over_windows_is_a_step(served: Served, alice: Caller) -> None:
+    """Of what is computed apart, its windows and its result, nobody else knows."""
+    code = {"type": "number", "current-value": "function(a) { return a.mean('x') }"}
+    streams = {
+        "a": {"channels": {"x": {"type": "number"}}},
+        "mean": {"window": {"type": "tumbling", "size": "10s"}, "channels": {"m": code}},
+    }
+    so = alice.create({"version": "0.2.0", "streams": streams})
+    stored = Stored(served)
+    stored.update(so, "a", 9)
+    stored.verdict(so, "mean", "collected", trigger=f"{so}/a", timestamp=9, inputs={})
+
+    trace = traced(alice, so)
+
+    assert shown(trace) == [("mean", "a", "collected", "noted")]
+    assert trace["hidden"] == 0

@@ -169,7 +169,11 @@ class _Computation:
             return 1000
         unit = unit_of(step.trigger.timestamp, step.at / 1000) if step.at else None
         if unit is None:
-            raise Ends(ERROR, f"lastUpdate {step.trigger.timestamp} is no time of these days")
+            raise Ends(
+                ERROR,
+                f"lastUpdate {step.trigger.timestamp} is no time of these days: send "
+                f"{', '.join(PER_SECOND)} since 1970",
+            )
         return PER_SECOND[unit]
 
     def _count_in(self, per_second: int) -> None:
@@ -178,7 +182,13 @@ class _Computation:
         if head.per_second == per_second:
             return
         if head.panes:
-            raise Ends(ERROR, "timestamps of one window are in different units")
+            units = {number: unit for unit, number in PER_SECOND.items()}
+            raise Ends(
+                ERROR,
+                f"timestamps of one window are in different units: this one is in "
+                f"{units[per_second]}, those of the windows that are open in "
+                f"{units[head.per_second]}; send all in one unit",
+            )
         head.per_second, head.members, head.closed = per_second, {}, NEVER
 
     def _take_in(self, argument: int) -> tuple[str, str]:

@@ -28,6 +28,7 @@ class Silence:
     def heard(self, name: str, timestamp: int) -> tuple[list[dict[str, Any]], int | None]:
         """An update has come: what is told of that, and when to look whether more do."""
         head = self._head
+        head.taken += 1
         before = self._members.get(name)
         self._members.note(name, timestamp)
         if head.look_at is None:
