@@ -136,11 +136,12 @@ def test_verdicts_in_sql_are_found() -> None:
 
 
 def test_no_program_spells_a_verdict_itself() -> None:
-    """But for words of the REST API, a `state` and a parameter, and of a request given up."""
+    """But for words of the REST API, a `state`, a parameter, a key, a request given up."""
     found = {file.name: in_python(file) for file in PROGRAMS}
 
     assert {name: words for name, words in found.items() if words} == {
         "status.py": {"suspended"},
         "actuations.py": {"timeout"},
         "idempotency.py": {"abandoned"},
+        "telling.py": {"behind"},
     }
