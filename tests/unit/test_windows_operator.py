@@ -465,3 +465,19 @@ def test_sessions_that_become_one_ask_for_all_that_they_lack_together() -> None:
 
     assert c.asked - asked < 8
     assert [each["end"] - each["start"] for each in c.told()["open"]] == [119]
+
+
+@pytest.mark.parametrize(
+    "window", [{"type": "tumbling", "size": "10s"}, {"type": "session", "gap": "10s"}]
+)
+def test_a_clock_that_is_wrong_leaves_room_for_updates_of_now(window: dict[str, Any]) -> None:
+    """Else no window would come for as long as it is ahead, which may be years."""
+    c = Composite(window, "a", "wrong")
+    c.put(0)
+    with pytest.raises(Ends, match=r"more than 500 .* after the log's time are open"):
+        for n in range(2000):
+            c.put(10_000 + n * 100, member="wrong", at=1)
+
+    c.put(5)
+
+    assert windows(c.put(100))[0][2] == 2

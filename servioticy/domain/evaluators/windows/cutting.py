@@ -9,8 +9,9 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Input, Taken
-from servioticy.domain.evaluators.windows.head import Head
+from servioticy.domain.evaluators.windows.head import MAX_PANES, Head
 from servioticy.domain.evaluators.windows.watermark import Watermark
+from servioticy.domain.verdicts import ERROR
 from servioticy.domain.windows.model import Window
 
 T = TypeVar("T")
@@ -18,6 +19,9 @@ T = TypeVar("T")
 MAX_DROPPED = 500
 """Entries that one computation gives up, at least those of one pane; the rest goes later."""
 
+
+MAX_AHEAD = 500
+"""Panes of one composite stream that begin after the log's time."""
 
 MAX_READ = 1024 * 1024
 """Bytes kept of the windows that come out of one computation, where they are several."""
@@ -58,6 +62,15 @@ class Cutting(Protocol):
 
     def closed(self, watermark: Watermark, most: int) -> Found:
         """What has ended, so many windows at most; what no open window has is given up."""
+
+
+def check_room(head: Head, timestamp: int, what: str) -> None:
+    """Raise Ends where no more may be open: a clock that is wrong takes not all of the room."""
+    if len(head.panes) >= MAX_PANES:
+        raise Ends(ERROR, f"more than {MAX_PANES} {what} are open")
+    now = head.now * head.per_second // 1000
+    if timestamp > now and sum([each.oldest > now for each in head.panes]) >= MAX_AHEAD:
+        raise Ends(ERROR, f"more than {MAX_AHEAD} {what} after the log's time are open")
 
 
 def first_of(sizes: Sequence[int]) -> int:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
-from servioticy.domain.evaluators.windows.cutting import Closed, Found, come_out, first_of
-from servioticy.domain.evaluators.windows.head import MAX_PANES, Head, Pane
+from servioticy.domain.evaluators.windows.cutting import (
+    Closed,
+    Found,
+    check_room,
+    come_out,
+    first_of,
+)
+from servioticy.domain.evaluators.windows.head import Head, Pane
 from servioticy.domain.evaluators.windows.watermark import Watermark
-from servioticy.domain.verdicts import ERROR
 from servioticy.domain.windows.model import Window
 from servioticy.domain.windows.units import exactly
 
@@ -35,8 +39,7 @@ class Sessions:
         if not joined:
             if timestamp + self._gap <= head.closed:
                 return f"a session of {timestamp} would have ended"
-            if len(head.panes) >= MAX_PANES:
-                raise Ends(ERROR, f"more than {MAX_PANES} sessions are open")
+            check_room(head, timestamp, "sessions")
             head.panes.insert(head.place(taken.order), Pane(taken.order, oldest, newest))
             self._contents.add(taken.order, taken)
             return ""

@@ -10,10 +10,11 @@ from servioticy.domain.evaluators.windows.cutting import (
     MAX_DROPPED,
     Closed,
     Found,
+    check_room,
     come_out,
     first_of,
 )
-from servioticy.domain.evaluators.windows.head import MAX_PANES, Head, Pane
+from servioticy.domain.evaluators.windows.head import Head, Pane
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.verdicts import ERROR
 from servioticy.domain.windows.grid import grid_of
@@ -43,8 +44,7 @@ class Timed:
             return f"all windows with updates of {taken.timestamp} have ended"
         pane = head.pane(span.begin)
         if pane is None:
-            if len(head.panes) >= MAX_PANES:
-                raise Ends(ERROR, f"more than {MAX_PANES} panes of windows are open")
+            check_room(head, taken.timestamp, "panes of windows")
             pane = Pane(span.begin, taken.timestamp, taken.timestamp)
             head.panes.insert(head.place(span.begin), pane)
         pane.oldest = min(pane.oldest, taken.timestamp)
