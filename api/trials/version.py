@@ -9,6 +9,7 @@ from servioticy.domain.known_streams import KnownStream, Region
 from servioticy.domain.model import JAVASCRIPT, ServiceObject, StreamRef
 from servioticy.domain.pauses import finished
 from servioticy.domain.regions import evaluator_of, whole
+from servioticy.domain.windowed import parts
 from servioticy.refusals import Refused
 
 
@@ -19,11 +20,12 @@ class Version:
         graph = Graph(service_objects)
         graph.regions()  # which says of each composite whether it settles
         own = [
-            each.ref
+            part.ref
             for service_object in service_objects
             if service_object.id == changed
             for each in service_object.definition.streams
-            if each.composite is not None
+            for part in parts(each)
+            if part.composite is not None
         ]
         self.concerned = frozenset(own) | graph.reachable(own)
         self.triggers = _read_by(own, graph) - self.concerned

@@ -239,6 +239,14 @@ def test_composites_of_other_evaluators_are_refused_and_not_computed_wrongly() -
         tried([made], [other], played((D, 1, 1)))
 
 
+@pytest.mark.parametrize("option", ["window", "silent"])
+def test_streams_over_windows_are_refused_and_not_said_to_be_unchanged(option: str) -> None:
+    value = {"window": {"type": "count", "size": 2}, "silent": "10m"}[option]
+    streams = a_service_object({"w": ["d"]}, simple=["d"], options={option: value})
+    with pytest.raises(Refused, match="javascript only, and not yet windows"):
+        tried([one(["d"])], [streams], played((D, 1, 1)))
+
+
 def test_it_is_told_what_was_not_read_and_that_not_all_was() -> None:
     answer = tried([one(["d"])], [one(["d"])], [], unread=[StreamRef("far", "y")], complete=False)
 
