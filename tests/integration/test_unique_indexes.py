@@ -60,6 +60,7 @@ MADE_BY_US = {
         "of the log"
     ),
     "log_identity.one_row": "there is one row",
+    "retention.is_it": "there is one row",
     "log_losses.id": "counted",
     "migrations.name": "of our files",
 }

@@ -29,7 +29,11 @@ def test_an_update_is_in_the_log_when_it_is_accepted(served: Served, alice: Call
 
     stored = b'{"extra":"\xc3\xa9",' + UPDATE[1:]
     assert (answer.status_code, answer.data) == (202, stored)
-    assert served.platform.records(0)[1:] == [(1, UpdateRecord(so, "a", 1, msgspec.Raw(stored)))]
+    ((offset, record),) = served.platform.records(0)[1:]
+    assert isinstance(record, UpdateRecord)
+    assert abs(record.at / 1000 - time.time()) < 600, "and says when that was"
+    accepted = UpdateRecord(so, "a", 1, msgspec.Raw(stored), at=record.at)
+    assert (offset, record) == (1, accepted)
 
 
 def test_paths_may_end_with_a_slash_and_have_queries(alice: Caller) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from unittest import mock
 
+import msgspec
 import orjson
 import pytest
 import waiting
@@ -19,7 +20,7 @@ from api.edge.calls import Answer, Application, Request
 from api.updates_lane import UpdatesLane
 from broker import ingesting, outcomes
 from delivery import rest_api
-from servioticy.domain.records import write
+from servioticy.domain.records import LogRecord, UpdateRecord, write
 from servioticy.http_heads import parse
 from servioticy.settings import Settings, changed
 from servioticy.storage.quotas import PostgresQuotas
@@ -27,6 +28,10 @@ from servioticy.storage.quotas import PostgresQuotas
 AT = int(NOW * 1000)
 BODY = b'{"channels":{"x":{"current-value":1.5}},"lastUpdate":%d}' % AT
 MAX_BODY = 20_000
+
+
+def _timeless(record: LogRecord) -> LogRecord:
+    return msgspec.structs.replace(record, at=0) if isinstance(record, UpdateRecord) else record
 
 
 class Said(NamedTuple):
@@ -50,10 +55,10 @@ class Ways:
         self._application = Application(served.app, "127.0.0.1", 8080, lane.answers)
 
     def records(self) -> list[tuple[int, bytes]]:
-        """What stands in the log, as it is written there, with the partition."""
+        """What stands in the log, as it is written there, with the partition; but for when."""
         log = self.served.platform.log
         return [
-            (number, write(record))
+            (number, write(_timeless(record)))
             for number in range(log.partitions())
             for _, record in log.records(number)
         ]

@@ -67,7 +67,7 @@ def run(store: Store, inbox: Inbox) -> list[list[int]]:
         return tasks[-1], lambda: None
 
     kept = Kept(make)
-    while worker._has_to_go_back(kept, 0, inbox, 2):
+    while worker._has_to_go_back(kept, 0, inbox, 2, in_batches=False):
         kept.drop()
     return [each.taken for each in tasks]
 

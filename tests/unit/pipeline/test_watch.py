@@ -11,6 +11,7 @@ from pipeline.metrics import Lag
 from pipeline.spark import running as program
 from servioticy.errors import Unavailable
 from servioticy.metrics import Registry
+from servioticy.settings import Settings, changed
 
 
 class World:
@@ -46,7 +47,7 @@ class World:
             raise Unavailable("Postgres does not answer")
         return found
 
-    def watched(self, seconds: int) -> float | None:
+    def watched(self, seconds: int, trigger: str = "realtime") -> float | None:
         """When it gave up on the query, if it did in this time."""
         stopping: Any = SimpleNamespace()
         world = self
@@ -57,7 +58,10 @@ class World:
 
         stopping = Stopping()
         offsets = {0: 7, 1: 9}
-        again = not program._watch(None, self, self, Lag(self, Registry()), offsets, stopping)  # type: ignore[arg-type]
+        settings = changed(Settings(), spark_trigger=trigger)
+        lag: Any = Lag(self, Registry())
+        store: Any = self
+        again = not program._watch(None, self, store, lag, offsets, stopping, settings, None)
         assert again
         return self.now if self.now < seconds else None
 
@@ -67,6 +71,16 @@ def test_a_partition_that_nobody_has_is_missed(monkeypatch: pytest.MonkeyPatch) 
     world.claims = {0: [], 3: [0, 1], 10: [0]}
 
     assert world.watched(100) == 15
+
+
+def test_in_batches_nobody_is_missed_as_nobody_claims_between_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(monkeypatch)
+    world.claims = {0: []}
+
+    assert world.watched(100, "micro-batch") is None
+    assert world.done == ["put away", "ready"]
 
 
 def test_what_the_start_has_left_is_looked_through_before_anybody_is_told(
