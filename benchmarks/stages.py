@@ -39,12 +39,9 @@ from pipeline.work import Row, Work
 from sandbox import SandboxPool, argument_names
 from servioticy.bootstrap import connect, emitter, sandbox_pool
 from servioticy.changes import Changes
-from servioticy.domain.evaluators.evaluator import Evaluator
+from servioticy.domain.evaluators.every import every
 from servioticy.domain.evaluators.javascript import JavaScript
-from servioticy.domain.evaluators.operators import Operators
-from servioticy.domain.evaluators.windows.operator import Windows
 from servioticy.domain.records import LogRecord, write
-from servioticy.domain.windowed import WINDOWS
 from servioticy.ports.change_store import ChangeStore
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PartitionStore
@@ -214,11 +211,7 @@ def _task(
     watch.watch(store, STORE)
     watch.watch(output, OUTPUT)
     room = settings.pipeline.head_cache_bytes
-    evaluators: dict[str, Evaluator] = {
-        "javascript": JavaScript(pool),
-        WINDOWS: Operators(Windows()),
-    }
-    engine = Engine(evaluators, 10**6, room, stages=stages)
+    engine = Engine(every(JavaScript(pool)), 10**6, room, stages=stages)
     task = Task(0, store, lambda: output, engine, meter=Meter(pool.program_cpu_seconds))
     watch.watch(task, {"take": TASK})
     return task, watch

@@ -17,6 +17,7 @@ from api.http.authentication import needs
 from api.services import Services
 from sandbox.suspension import reading
 from servioticy.domain.access import Right
+from servioticy.domain.evaluators import silence
 from servioticy.domain.evaluators.windows.head import HEAD
 from servioticy.domain.evaluators.windows.told import told
 from servioticy.domain.model import StreamKey, Timestamp
@@ -31,6 +32,7 @@ from servioticy.domain.verdicts import (
     STALE,
     SUSPENDED,
 )
+from servioticy.domain.windows.model import Silence
 from servioticy.ports.addresses import Address
 
 FOR_NOTHING = frozenset({ERROR, FILTERED, MISSING, SCRIPT_ERROR})
@@ -68,12 +70,16 @@ def blueprint(services: Services) -> Blueprint:
 
 
 def _windows(key: StreamKey, address: Address, stream: str, services: Services) -> dict[str, Any]:
-    """Return which windows of a stream are open, if its code reads windows."""
+    """Return which windows of a stream are open, or who is silent, if its code reads that."""
     declared = services.definitions.stream(address, stream)
     composite = None if declared is None else declared.composite
     if composite is None or composite.window is None:
         return {}
-    value = services.ports.history.kept(key, HEAD)
+    kept = services.ports.history.kept
+    if isinstance(composite.window, Silence):
+        value = kept(key, silence.HEAD)
+        return {"silence": {"silent": 0, "streams": []} if value is None else silence.told(value)}
+    value = kept(key, HEAD)
     if value is None:
         return {"windows": {"open": [], "updates": 0}}
     return {"windows": told(value, composite.window)}

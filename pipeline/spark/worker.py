@@ -36,12 +36,9 @@ from pipeline.work import Row
 from sandbox import InfraError, SandboxPool
 from servioticy import logs
 from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
+from servioticy.domain.evaluators.every import every
 from servioticy.domain.evaluators.javascript import JavaScript
-from servioticy.domain.evaluators.operators import Operators
-from servioticy.domain.evaluators.windows.operator import Windows
-from servioticy.domain.model import JAVASCRIPT
 from servioticy.domain.quotas import quotas
-from servioticy.domain.windowed import WINDOWS
 from servioticy.errors import Unavailable
 from servioticy.metrics import Registry, join
 from servioticy.settings import Settings
@@ -208,7 +205,7 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
     # What is stored here can be computed again from the log, so it need not wait for the disk.
     metrics = _metrics(settings)
     engine = Engine(
-        {JAVASCRIPT: JavaScript(_sandbox(settings)), WINDOWS: Operators(Windows())},
+        every(JavaScript(_sandbox(settings))),
         settings.pipeline.max_batch_updates,
         settings.pipeline.head_cache_bytes,
         limits_of(settings),

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from servioticy.domain.options import DEFAULTS, Options
-from servioticy.domain.windows.model import Window
+from servioticy.domain.windows.model import Silence, Window
 
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
@@ -193,8 +193,8 @@ class Composite:
     operator: Hashable = None
     """What that runs in place of JavaScript, one computation at a time: whatever it understands.
     None: the code of channels and filters."""
-    window: Window | None = None
-    """Its code reads windows of its inputs instead of their last updates."""
+    window: Window | Silence | None = None
+    """Its code reads windows of its inputs, or of their silence, instead of their last updates."""
     windowed: bool = False
     """Its inputs are windows, all of which come with what wakes it."""
 

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from servioticy.domain.model import Composite, Input, ServiceObject, Stream, WindowRef
-from servioticy.domain.windows.model import Window
+from servioticy.domain.windows.model import Silence, Window
 
-WINDOWS = "windows"
-"""The evaluator of windows."""
+WINDOWS, SILENCE = "windows", "silence"
+"""The evaluators of windows, and of silence, which is told as a window is."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowsOf:
-    """What the operator of windows runs."""
+    """What the operator of windows, or of silence, runs."""
 
-    window: Window
+    window: Window | Silence
     inputs: tuple[tuple[str, ...], ...]
     """Of each the names of the streams that are read through it."""
 
@@ -56,11 +56,12 @@ def as_one(service_object: ServiceObject) -> ServiceObject:
     return replace(service_object, definition=replace(definition, streams=streams))
 
 
-def _windows(stream: Stream, composite: Composite, window: Window) -> Stream:
+def _windows(stream: Stream, composite: Composite, window: Window | Silence) -> Stream:
     ref = WindowRef(*stream.ref)
     read = composite.inputs
     code = WindowsOf(window, tuple([tuple(map(str, each.members)) for each in read]))
-    windows = Composite(composite.dialect, read, (), evaluator=WINDOWS, operator=code)
+    evaluator = SILENCE if isinstance(window, Silence) else WINDOWS
+    windows = Composite(composite.dialect, read, (), evaluator=evaluator, operator=code)
     return Stream(ref, (), windows)
 
 

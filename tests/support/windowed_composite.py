@@ -8,14 +8,15 @@ from typing import Any
 from sandbox.trees import Kept, Last
 from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.windows import parse_window
+from servioticy.domain.evaluators import silence
 from servioticy.domain.evaluators.evaluator import Lacking
-from servioticy.domain.evaluators.operators import Answer, Entries, Step
+from servioticy.domain.evaluators.operators import Answer, Entries, Operator, Step
 from servioticy.domain.evaluators.windows.head import HEAD
 from servioticy.domain.evaluators.windows.operator import Windows
 from servioticy.domain.evaluators.windows.told import told
 from servioticy.domain.operator_code import OperatorCode
 from servioticy.domain.windowed import WindowsOf
-from servioticy.domain.windows.model import Window
+from servioticy.domain.windows.model import Silence, Window
 
 BASE = 1_700_000_000
 STREAM = WHOLE.at("streams", "c", words="stream c")
@@ -23,6 +24,9 @@ STREAM = WHOLE.at("streams", "c", words="stream c")
 
 class Composite:
     """A stream over windows of some streams; what it keeps is known once it is asked for."""
+
+    operator: Operator = Windows()
+    head = HEAD
 
     def __init__(self, window: dict[str, Any], *members: str, code: str = "") -> None:
         self.members = members or ("a",)
@@ -32,11 +36,11 @@ class Composite:
 
     def be(self, window: dict[str, Any], code: str = "") -> None:
         """From here on it has this window."""
-        if window["type"] == "silence":
-            self.window = Window("silence", gap=window["after"])
-        else:
-            self.window = parse_window(STREAM, window, [code])
-        operator = WindowsOf(self.window, tuple((each,) for each in self.members))
+        self._runs(parse_window(STREAM, window, [code]))
+
+    def _runs(self, window: Window | Silence) -> None:
+        self.window = window
+        operator = WindowsOf(window, tuple((each,) for each in self.members))
         self.code = OperatorCode(operator, self.members, ())
 
     def put(
@@ -58,18 +62,20 @@ class Composite:
         last = Last(1, BASE + timestamp, document)
         return self._step(Step(self.code, int(log * 1000), argument, last, None, member, (), None))
 
-    def tick(self, at: float) -> Answer:
-        """A time of the log that the composite has set itself."""
+    def tick(self, at: float, key: bytes | None = None) -> Answer:
+        """A time of the log that the composite has set itself, for this entry."""
         now = int((BASE + at) * 1000)
-        return self._step(Step(self.code, now, None, Last(1, now, b""), HEAD, "", (), None))
+        due = self.head if key is None else key
+        return self._step(Step(self.code, now, None, Last(1, now, b""), due, "", (), None))
 
     @property
     def due(self) -> float | None:
         """When it is to be woken, in seconds from the beginning on."""
-        due = self.entries[HEAD][1]
+        due = self.entries[self.head][1]
         return None if due is None else due / 1000 - BASE
 
     def told(self) -> dict[str, Any]:
+        assert isinstance(self.window, Window)
         return told(self.entries[HEAD][0], self.window)
 
     def _step(self, step: Step) -> Answer:
@@ -77,7 +83,7 @@ class Composite:
         for _ in range(100):
             entries = Entries(0, known)
             try:
-                answer = Windows().step(step, entries)
+                answer = self.operator.step(step, entries)
             except Lacking as lacking:
                 self.asked += 1
                 for _node, key in lacking.keys:
@@ -90,3 +96,36 @@ class Composite:
                     self.entries[each.key] = each.value, each.due
             return answer
         raise AssertionError("it never knows enough")
+
+
+class Watch(Composite):
+    """A stream that is told when others are silent."""
+
+    operator: Operator = silence.Silences()
+    head = silence.HEAD
+
+    def __init__(self, after: float, *members: str) -> None:
+        """`after` so many seconds."""
+        self.members = members
+        self.entries = {}
+        self.asked = 0
+        self.after(after)
+
+    def after(self, seconds: float) -> None:
+        """From here on it is told after so long."""
+        self._runs(Silence(int(seconds * 1000)))
+
+    def told(self) -> dict[str, Any]:
+        return silence.told(self.entries[self.head][0])
+
+
+def windows(answer: Answer) -> list[tuple[int, int, int]]:
+    """Beginning, end and count of what came out, all inputs together."""
+    found = []
+    for output in answer.outputs:
+        each = json.loads(output.document)["windows"]
+        assert output.timestamp == json.loads(output.document)["lastUpdate"]
+        found.append(
+            (each[0]["start"] - BASE, each[0]["end"] - BASE, sum(one["count"] for one in each))
+        )
+    return found

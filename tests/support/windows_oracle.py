@@ -56,6 +56,7 @@ class Window:
     closed: int = -(10**18)
     count: int = 0
     last: int | None = None
+    silent: set[str] = field(default_factory=set)
 
     def ends_of(self, timestamp: int) -> list[int]:
         """Where windows end that the update is in; of sliding ones those that are known."""
@@ -94,6 +95,12 @@ class Window:
         reached = min(update.timestamp, int(self.now))
         self.reached[member] = max(reached, self.reached.get(member, -1))
         self.sent[member] = self.now
+        if self.shape.kind == "silence":
+            is_back = member in self.silent
+            self.silent.discard(member)
+            back = self._told([update.timestamp] if is_back else [])
+            silent = self._fallen_silent()
+            return "collected", [(at, len(self.silent)) for at, _ in (*back, *silent)]
         in_time = not is_repeat and self._add(update, is_newest=is_newest)
         ends = "stale" if is_repeat else "collected" if in_time else "late"
         if self.shape.kind in ("count", "global"):
@@ -153,7 +160,25 @@ class Window:
         if self.since is None or self.shape.kind in ("count", "global"):
             return []
         self.now = max(self.now, now)
-        return self._close()
+        return self._fallen_silent() if self.shape.kind == "silence" else self._close()
+
+    def _fallen_silent(self) -> list[Any]:
+        ms = {each: round(at * 1000) + self.shape.gap * 1000 for each, at in self.sent.items()}
+        some = [
+            each
+            for each in self.members
+            if each in ms and each not in self.silent and ms[each] <= round(self.now * 1000)
+        ]
+        self.silent.update(some)
+        return self._told([ms[each] // 1000 for each in some])
+
+    def _told(self, timestamps: list[int]) -> list[Any]:
+        """By timestamps of which each is later than the last; what is told is how many are."""
+        made = []
+        for each in timestamps:
+            self.last = each if self.last is None or each > self.last else self.last + 1
+            made.append((self.last, len(self.silent)))
+        return made
 
     def _close(self) -> list[Any]:
         mark, made = self.mark(), []
@@ -193,8 +218,10 @@ class Window:
         return made
 
 
-def value_of_window(updates: list[Update]) -> int:
-    """What the code of the tests makes of a window."""
+def value_of_window(updates: list[Update] | int) -> int:
+    """What the code of the tests makes of a window, or of how many are silent."""
+    if isinstance(updates, int):
+        return updates
     whole = len(updates) * 10**6 + sum(each.value for each in updates)
     if len({each.input for each in updates}) > 1:
         return whole

@@ -66,6 +66,7 @@ NOT_OF_CLIENTS = {
     "servioticy/domain/letters.py": "dead letters of the platform",
     "servioticy/domain/persons.py": "one name of a bounded length",
     "servioticy/domain/records.py": "records of the log",
+    "servioticy/domain/evaluators/silence.py": "what it keeps, as it is stored",
     "servioticy/domain/evaluators/windows/contents.py": "updates, and panes as they are stored",
     "servioticy/domain/evaluators/windows/head.py": "what windows keep, as it is stored",
     "servioticy/domain/windows/aggregates.py": "aggregates as they are stored",

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from servioticy.domain.documents.functions import TRIGGER
 from servioticy.domain.model import Composite, Definition, Input, StreamRef
+from servioticy.domain.windows.model import Silence
 
 SHOWN = 40
 """Characters of a word that are told."""
@@ -51,7 +52,7 @@ def asked_of_windows(definition: Definition) -> Iterator[str]:
 
 
 def _of_stream(composite: Composite, channels: Mapping[StreamRef, set[str]]) -> Iterator[str]:
-    is_silence = composite.window is not None and composite.window.kind == "silence"
+    is_silence = isinstance(composite.window, Silence)
     has = OF_SILENCE if is_silence else (*OF_ALL, *OF_CHANNELS, *_more(composite))
     what = "what is told of silence" if is_silence else "a window"
     inputs = {each.name: each for each in composite.inputs}

@@ -12,7 +12,7 @@ from servioticy.domain.documents.functions import TRIGGER
 from servioticy.domain.documents.options import FIELDS
 from servioticy.domain.documents.windows import parse_window
 from servioticy.domain.model import Composite
-from servioticy.domain.windows.model import Window
+from servioticy.domain.windows.model import Silence
 
 WINDOW = "window"
 """The key of a stream under which it has one."""
@@ -63,8 +63,8 @@ def over_windows(
     if len(inputs) > MAX_INPUTS:
         raise part.bad(f"code beside it reads at most {MAX_INPUTS} inputs", TOO_MUCH)
     if key == SILENT:
-        window = Window("silence", gap=milliseconds(content[key], part, LEAST_SILENCE))
-        return replace(composite, inputs=inputs, own=None, window=window)
+        silence = Silence(milliseconds(content[key], part, LEAST_SILENCE))
+        return replace(composite, inputs=inputs, own=None, window=silence)
     window = parse_window(stream, content[WINDOW], [each.text for each in written.codes])
     if len(inputs) * len(window.uses.by) > MAX_ASPECTS:
         reason = f"inputs times channels that `by` names are at most {MAX_ASPECTS}"

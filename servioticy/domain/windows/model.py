@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Kind: TypeAlias = Literal[
-    "tumbling", "hopping", "sliding", "session", "count", "global", "silence"
-]
+Kind: TypeAlias = Literal["tumbling", "hopping", "sliding", "session", "count", "global"]
 Time: TypeAlias = Literal["event", "arrival"]
 """By which time updates are cut: their own `lastUpdate`, or the log's."""
 Unit: TypeAlias = Literal["milliseconds", "days", "months"]
@@ -51,7 +49,7 @@ class Window:
     offset: int = 0
     """How much later windows begin than they would; with a calendar by its clocks."""
     gap: int | None = None
-    """So long without an update ends a session, or is silence."""
+    """So long without an update ends a session."""
     max: int | None = None
     """The longest that a session may be."""
     count: int | None = None
@@ -66,3 +64,11 @@ class Window:
     idle: int = DEFAULT_IDLE
     """After how long a silent input no longer holds the watermark back."""
     uses: Uses = Uses()
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A stream's code is told which of its inputs have been silent for long."""
+
+    after: int
+    """Milliseconds without an update."""

@@ -26,8 +26,6 @@ class Member(msgspec.Struct, array_like=True):
     than the log's time when it came. So a fast clock makes nobody late."""
     at: int = 0
     """When it last sent, by the log's time in ms."""
-    is_silent: bool = False
-    """Whether it has been told that it is."""
 
 
 NOTHING = Member()
@@ -74,13 +72,11 @@ class Head(msgspec.Struct, array_like=True):
     panes: list[Pane] = []
     """In order."""
     members: dict[str, Member] = {}
-    """The streams by their names, where they are few (`watermark.py`)."""
+    """The streams by their names, where they are few (`members.py`)."""
     counted: int = 0
-    """How many updates are in windows of so many; or how many streams are silent."""
+    """How many updates are in windows of so many."""
     last_output: int | None = None
     """The timestamp of it, where that has to be newer than the one before."""
-    look_at: int | None = None
-    """When somebody may have fallen silent, by the log's time in ms."""
     generation: int = 0
     """The contents of panes of versions with other windows are by other numbers."""
     gone: list[Gone] = []
@@ -107,7 +103,8 @@ class Head(msgspec.Struct, array_like=True):
 
 _encoder = msgspec.msgpack.Encoder()
 _heads = msgspec.msgpack.Decoder(Head)
-_members = msgspec.msgpack.Decoder(dict[str, Member])
+MEMBERS = msgspec.msgpack.Decoder(dict[str, Member])
+"""Reads pages of them."""
 
 
 def read_head(value: bytes) -> Head:
@@ -115,11 +112,6 @@ def read_head(value: bytes) -> Head:
     return _heads.decode(value)
 
 
-def read_members(value: bytes) -> dict[str, Member]:
-    """Read a page of streams."""
-    return _members.decode(value)
-
-
-def write(value: Head | dict[str, Member]) -> bytes:
+def write(value: Head) -> bytes:
     """Return it as it is kept."""
     return _encoder.encode(value)

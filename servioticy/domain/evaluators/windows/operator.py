@@ -12,6 +12,7 @@ from typing import cast
 import orjson
 
 from sandbox.trees import Event
+from servioticy.domain.evaluators.members import Members
 from servioticy.domain.evaluators.operators import (
     MAX_CHANGES,
     Answer,
@@ -23,16 +24,24 @@ from servioticy.domain.evaluators.operators import (
 from servioticy.domain.evaluators.windows.contents import Contents, Taken, channels_of
 from servioticy.domain.evaluators.windows.counted import Counted, Whole
 from servioticy.domain.evaluators.windows.cutting import MAX_DROPPED, Closed, Cutting
-from servioticy.domain.evaluators.windows.head import HEAD, NEVER, Gone, Head, read_head, write
+from servioticy.domain.evaluators.windows.head import (
+    HEAD,
+    MEMBERS,
+    NEVER,
+    NOTHING,
+    Gone,
+    Head,
+    read_head,
+    write,
+)
 from servioticy.domain.evaluators.windows.sessions import Sessions
-from servioticy.domain.evaluators.windows.silence import Silence
 from servioticy.domain.evaluators.windows.timed import Timed
-from servioticy.domain.evaluators.windows.watermark import Members, Watermark
+from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.operator_code import OperatorCode
 from servioticy.domain.time_units import PER_SECOND, unit_of
 from servioticy.domain.verdicts import ABANDONED, COLLECTED, ERROR, LATE, STALE
 from servioticy.domain.windowed import WindowsOf
-from servioticy.domain.windows.model import Uses
+from servioticy.domain.windows.model import Uses, Window
 
 MAX_CLOSED = 100
 """Windows that come out of one computation; what is more comes by a time that is due at once."""
@@ -61,6 +70,9 @@ class Windows:
 
     def step(self, step: Step, entries: Entries) -> Answer:
         """Take in an update, or a time that has come; what ends by it comes out."""
+        if step.due not in (None, HEAD):  # of a version that was told of silence
+            entries.drop(step.due)
+            return Answer()
         return _Computation(step, entries).answer()
 
 
@@ -71,18 +83,16 @@ class _Computation:
         self._step = step
         self._entries = entries
         self._code = _code(step.code)
-        self._window = self._code.window
+        self._window = cast(Window, self._code.window)
         self._abandoned = ""
         self._head = self._known() or self._first()
         self._head.now = max(self._head.now, step.at)
         if step.argument is not None:
             self._count_in(self._per_second())
-        self._members = Members(self._head, entries, self._code.members)
-        self._watermark = Watermark(self._window, self._head, self._members)
+        members = Members(entries, self._code.members, self._head.members, NOTHING, MEMBERS)
+        self._watermark = Watermark(self._window, self._head, members)
         uses, generation = self._window.uses, self._head.generation
         contents = Contents(entries, len(self._code.inputs), uses, generation)
-        if self._window.kind == "silence":
-            return
         try:
             self._cutting = CUTTINGS[self._window.kind](self._window, self._head, contents)
         except ValueError as error:
@@ -90,8 +100,6 @@ class _Computation:
 
     def answer(self) -> Answer:
         """What comes of it."""
-        if self._window.kind == "silence":
-            return self._silence()
         kind, message = COLLECTED, ""
         if self._step.argument is not None:
             kind, message = self._take_in(self._step.argument)
@@ -103,17 +111,6 @@ class _Computation:
         if found.problem:
             return Answer(outputs, ERROR, found.problem)
         return Answer(outputs, kind, message)
-
-    def _silence(self) -> Answer:
-        """Who has fallen silent, or is back."""
-        step = self._step
-        silence = Silence(self._code, self._head, self._members, MAX_CLOSED)
-        if step.argument is None:
-            told, due = silence.noticed()
-        else:
-            told, due = silence.heard(step.source, step.trigger.timestamp)
-        self._keep(due)
-        return Answer([Output(each["lastUpdate"], orjson.dumps(each)) for each in told])
 
     def _keep(self, due: int | None) -> None:
         """Keep the head; what is due at once is so at another time than the one that has come.
@@ -198,7 +195,7 @@ class _Computation:
         timestamp = step.trigger.timestamp
         if self._window.time == "arrival":
             timestamp = step.at
-        before = self._members.note(step.source, timestamp)
+        before = self._watermark.note(step.source, timestamp)
         if timestamp == before and self._window.time == "event":
             return STALE, f"it repeats the newest update of its stream, {timestamp}"
         head.taken += 1

@@ -8,76 +8,27 @@ the one that has sent holds it back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from zlib import crc32
-
-from servioticy.domain.evaluators.operators import Entries
-from servioticy.domain.evaluators.windows.head import NOTHING, Head, Member, read_members, write
+from servioticy.domain.evaluators.members import Members
+from servioticy.domain.evaluators.windows.head import Head, Member
 from servioticy.domain.windows.model import Window
-
-IN_HEAD = 32
-"""So many streams are kept with what changes anyway; more by pages."""
-
-PAGES = 64
-
-
-class Members:
-    """The streams that windows read, by their names. Raises Lacking where they are not known."""
-
-    def __init__(self, head: Head, entries: Entries, names: Sequence[str]) -> None:
-        self._head = head
-        self._entries = entries
-        self._names = names
-        self._pages: dict[bytes, dict[str, Member]] = {}
-
-    def note(self, name: str, timestamp: int) -> int | None:
-        """Note an update; return the newest timestamp that its stream had before."""
-        page, now = self._page(name), self._head.now
-        before = page.get(name, NOTHING)
-        reached = max(before.reached, min(timestamp, now * self._head.per_second // 1000))
-        newest = timestamp if before.newest is None else max(timestamp, before.newest)
-        self.put(name, Member(newest, reached, now))
-        return before.newest
-
-    def put(self, name: str, member: Member) -> None:
-        """Note what is known of one from here on."""
-        page = self._page(name)
-        page[name] = member
-        if len(self._names) > IN_HEAD:
-            self._entries.put(_key(name), write(page))
-
-    def get(self, name: str) -> Member:
-        """What is known of one."""
-        return self._page(name).get(name, NOTHING)
-
-    def all(self) -> Iterator[tuple[str, Member]]:
-        """What is known of each."""
-        if len(self._names) > IN_HEAD:
-            self._entries.need(dict.fromkeys(map(_key, self._names)))
-        return ((name, self.get(name)) for name in self._names)
-
-    def _page(self, name: str) -> dict[str, Member]:
-        if len(self._names) <= IN_HEAD:
-            return self._head.members
-        key = _key(name)
-        if key not in self._pages:
-            value = self._entries.get(key)
-            self._pages[key] = {} if value is None else read_members(value)
-        return self._pages[key]
-
-
-def _key(name: str) -> bytes:
-    return b"m%d" % (crc32(name.encode("utf-8", "surrogatepass")) % PAGES)
 
 
 class Watermark:
     """That of one composite, at one place in the log."""
 
-    def __init__(self, window: Window, head: Head, members: Members) -> None:
+    def __init__(self, window: Window, head: Head, members: Members[Member]) -> None:
         self._window = window
         self._head = head
         self._members = members
         self._delay = -(-window.delay * head.per_second // 1000)
+
+    def note(self, name: str, timestamp: int) -> int | None:
+        """Note an update; return the newest timestamp that its stream had before."""
+        before, now = self._members.get(name), self._head.now
+        reached = max(before.reached, min(timestamp, self._now))
+        newest = timestamp if before.newest is None else max(timestamp, before.newest)
+        self._members.put(name, Member(newest, reached, now))
+        return before.newest
 
     def reaches(self, end: int) -> int | None:
         """Where it is, if it has come as far as this end of a window; else None."""

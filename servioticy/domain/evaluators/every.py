@@ -1,0 +1,19 @@
+"""All evaluators that there are, by the names that composites call them by."""
+
+from __future__ import annotations
+
+from servioticy.domain.evaluators.evaluator import Evaluator, Evaluators
+from servioticy.domain.evaluators.operators import Operators
+from servioticy.domain.evaluators.silence import Silences
+from servioticy.domain.evaluators.windows.operator import Windows
+from servioticy.domain.model import JAVASCRIPT
+from servioticy.domain.windowed import SILENCE, WINDOWS
+
+
+def every(javascript: Evaluator) -> Evaluators:
+    """Return the evaluators, that of JavaScript among them."""
+    return {
+        JAVASCRIPT: javascript,
+        WINDOWS: Operators(Windows()),
+        SILENCE: Operators(Silences()),
+    }
