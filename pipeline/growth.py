@@ -37,8 +37,8 @@ Entered: TypeAlias = Mapping[Region, Mapping[int, list[Event]]]
 
 
 NewRow: TypeAlias = tuple[KnownStream, Timestamp, bytes, TreeKey, int, Path]
-"""A new update as it is to be stored: stream, timestamp, document, which tree it is of, number
-in that, and path."""
+"""A new update as it is to be stored, unless it is early, and sent: stream, timestamp, document,
+which tree it is of, number in that, and path."""
 
 
 class Finished(NamedTuple):

@@ -21,6 +21,10 @@ is the depth. Updates of a tree are made in order of depth, and then of path."""
 ROOT: Path = ()
 
 
+NOBODY = -1
+"""As the number of the only wake of an event: it is the last of its stream, and that is all."""
+
+
 CLOCK = -2
 """As the argument of a wake: none, a time has come that the composite has set itself."""
 

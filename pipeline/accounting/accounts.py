@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from pipeline.accounting.splitting import add, named, split, sum_of, wakers
 from pipeline.growth import KeptEntry, NewRow, Verdict
-from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.known_streams import KnownStream, is_early
 from servioticy.domain.model import StreamRef
 from servioticy.domain.verdicts import EMITTED
 from servioticy.ports.accounts import UNNAMED, Use, UseKey
@@ -42,14 +42,15 @@ class Accounts:
     ) -> None:
         """Note what a batch has stored and replaced, and how its computations ended."""
         counted, left = self._rows, dict(replaced)
-        for stream, _timestamp, document, _key, position, _path in rows:
+        for stream, _timestamp, document, _key, position, path in rows:
             account = counted.get(stream)
             if account is None:
                 account = counted[stream] = [0, 0, 0, 0]
             if not position:
                 account[0] += 1
             account[1] += 1
-            account[2] += len(document)
+            if not is_early(stream, document, path):
+                account[2] += len(document)
             if left:
                 account[3] += left.pop(stream.stream_id, 0)
         computations = self._computations

@@ -8,14 +8,11 @@ from pipeline.growth import Entered, Entering, Verdict
 from pipeline.sharing.rules import Refusal, Rules
 from pipeline.sharing.spending import Spending
 from pipeline.work import LoggedUpdate
-from sandbox.trees import Event, Path
+from sandbox.trees import NOBODY, Event, Path
 from servioticy.domain.known_streams import Region
 
 MAX_SHED_NOTED = 100
 """Composites that are refused and get a verdict of an update; the rest end without one."""
-
-NOBODY = -1
-"""As the number of the only wake of an event: it is the last of its stream, and that is all."""
 
 
 def dispatch(

@@ -13,7 +13,7 @@ import orjson
 from pipeline.growth import KeptEntry, NewRow, Verdict
 from servioticy.domain.borders import channel
 from servioticy.domain.emissions import Emission, placed
-from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.known_streams import KnownStream, is_early, revision_in
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import BorderRecord, BorderUpdate, Source, write
 from servioticy.ports.batches import StoredState, StoredUpdate, StoredVerdict
@@ -55,7 +55,8 @@ def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> li
             stream not in repeating,
             key.tree,
         )
-        for stream, timestamp, document, key, position, _path in new
+        for stream, timestamp, document, key, position, path in new
+        if not is_early(stream, document, path)
     ]
 
 
@@ -80,7 +81,7 @@ def crossings(
     """
     trees: dict[TreeKey, list[NewRow]] = {}
     for row in new:
-        if row[0].read_in:
+        if row[0].read_in and revision_in(row[0], row[2], row[5]) is None:
             trees.setdefault(row[3], []).append(row)
     found = []
     for (offset, tree), rows_ in trees.items():

@@ -17,8 +17,14 @@ from pipeline.growth import (
     Verdict,
 )
 from pipeline.work import LoggedUpdate
-from sandbox.trees import Event, Path
-from servioticy.domain.known_streams import Entry, KnownStream, Region
+from sandbox.trees import NOBODY, Event, Path
+from servioticy.domain.known_streams import (
+    Entry,
+    KnownStream,
+    Region,
+    is_early,
+    revision_in,
+)
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.timing import becomes_last
 from servioticy.domain.verdicts import EMITTED
@@ -70,14 +76,16 @@ class BatchState:
                 if regions:
                     self._enter(number, root, regions)
 
-    def _enter(self, number: int, update: NewUpdate, entries: Sequence[Entry]) -> None:
+    def _enter(
+        self, number: int, update: NewUpdate, entries: Sequence[Entry], only: int | None = None
+    ) -> None:
         """Let an update of the tree with this number wait for regions that it enters."""
         _stream, timestamp, document, path, _state = update
         for region, node in entries:
             if region.level not in self._waiting:
                 heappush(self._levels, region.level)
             waiting = self._waiting[region.level].setdefault(region, {})
-            event = _event(Event, (node, timestamp, document, path, None))
+            event = _event(Event, (node, timestamp, document, path, only))
             events = waiting.get(number)
             if events is None:
                 waiting[number] = [event]
@@ -100,7 +108,11 @@ class BatchState:
             tree += updates
             if region.leads_on:
                 for update in updates:
-                    self._enter(number, update, update[0].crosses)
+                    revision = revision_in(update[0], update[2], update[3])
+                    if revision is None:
+                        self._enter(number, update, update[0].crosses)
+                    elif not revision.early:
+                        self._enter(number, update, update[0].crosses, NOBODY)
 
     def end(self, verdicts: Iterable[Verdict]) -> None:
         """Note how computations ended; those of one composite come in the serial order."""
@@ -134,6 +146,9 @@ class BatchState:
             first = 0 if each.is_stored else 1
             for position, (stream, timestamp, document, path, state) in enumerate(tree, first):
                 if stream.feeds is not None:
+                    continue
+                if stream.revises and is_early(stream, document, path):
+                    rows.append((stream, timestamp, document, key, position, path))
                     continue
                 last = last_updates.get(stream) or before.get(stream.ref)
                 if last is not None:

@@ -59,8 +59,10 @@ class _Followed:
         }
 
     def _seen(self, frame: str) -> str:
-        at = timestamp_of(frame)
-        self.after = at if self.after is None else max(self.after, at)
+        update = json.loads(frame)
+        if not update.get("early"):  # its window's result is still to come, with this timestamp
+            at = int(update["lastUpdate"])
+            self.after = at if self.after is None else max(self.after, at)
         return frame
 
     def _explain(self, error: Exception, met: bool) -> None:
@@ -141,19 +143,20 @@ def _is_final(status: int, met: bool) -> bool:
     return status < 500 and not (met and status == HTTPStatus.TOO_MANY_REQUESTS)
 
 
-def timestamp_of(frame: str) -> Timestamp:
-    """Return the `lastUpdate` of a Sensor Update."""
-    return int(json.loads(frame)["lastUpdate"])
-
-
 def line(frame: str) -> str:
-    """Return an update for people: its time, if its timestamp looks like one, and its channels."""
+    """Return an update for people: its time, if its timestamp looks like one, and its channels.
+
+    And whether the window it is of has not ended, or which revision of its result it is.
+    """
     update = json.loads(frame)
     values = {name: each.get("current-value") for name, each in update["channels"].items()}
     shown = json.dumps(values, ensure_ascii=False)
     # Half a surrogate pair is no text that a terminal takes.
     shown = shown.encode(errors="backslashreplace").decode()
-    return f"{written(update['lastUpdate'])}  {shown}"
+    revision = "  early" if update.get("early") else ""
+    if "revision" in update and not revision:
+        revision = f"  revision {update['revision']}"
+    return f"{written(update['lastUpdate'])}  {shown}{revision}"
 
 
 def written(at: Timestamp) -> str:

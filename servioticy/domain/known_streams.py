@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 from sandbox import trees
 from servioticy.domain.emissions import Head, head
 from servioticy.domain.model import Composite, StreamRef
+from servioticy.domain.revisions import Revision, revision_of
 
 
 class Wake(NamedTuple):
@@ -54,6 +55,8 @@ class KnownStream:
     """The other regions that read it."""
     entries: tuple[Entry, ...] = field(default=())
     """All regions that an update of it which comes from outside enters."""
+    revises: bool = field(init=False)
+    """Some of what is computed are revisions (`revisions.py`)."""
 
     @property
     def key(self) -> str:
@@ -62,6 +65,21 @@ class KnownStream:
 
     def __post_init__(self) -> None:
         self.head = head(self.ref, self.tenant, self.version)
+        self.revises = self.composite is not None and self.composite.revises
+
+
+def revision_in(stream: KnownStream, document: bytes, path: trees.Path) -> Revision | None:
+    """Return which revision this update of the stream is; None: it is none, as nearly all are.
+
+    `path` is the way to it through its tree: whatever comes from outside is none.
+    """
+    return revision_of(document) if stream.revises and path else None
+
+
+def is_early(stream: KnownStream, document: bytes, path: trees.Path) -> bool:
+    """Tell whether this update is of windows that have not ended: it is sent, and kept nowhere."""
+    revision = revision_in(stream, document, path)
+    return revision is not None and revision.early
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,7 @@ that has ended, and reads nothing else of its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -25,6 +25,14 @@ class WindowsOf:
     window: Window | Silence
     inputs: tuple[tuple[str, ...], ...]
     """Of each the names of the streams that are read through it."""
+
+    @property
+    def cut(self) -> Hashable:
+        """What windows are told by that are open, whatever comes out of them, and when."""
+        window = self.window
+        if isinstance(window, Window):
+            window = replace(window, early=None, lateness=0)
+        return window, self.inputs
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -68,4 +76,7 @@ def _windows(stream: Stream, composite: Composite, window: Window | Silence) -> 
 def _result(stream: Stream, composite: Composite) -> Stream:
     ref = WindowRef(*stream.ref)
     inputs = tuple([Input(each.name, (ref,)) for each in composite.inputs])
-    return replace(stream, composite=replace(composite, inputs=inputs, window=None, windowed=True))
+    window = composite.window
+    revises = isinstance(window, Window) and window.revises
+    result = replace(composite, inputs=inputs, window=None, windowed=True, revises=revises)
+    return replace(stream, composite=result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from statistics import mean, stdev
 from typing import Any
 
@@ -113,6 +114,51 @@ def test_the_last_window_comes_out_though_nothing_is_sent_and_feeds_the_next(
         {"count": 2, "seconds": 1.999, "at": 23_998}
     ]
     assert waited(platform, StreamRef(id_, "each-three"), 1) == [{"sum": 6, "at": 23_998}]
+
+
+def test_windows_come_out_before_their_end_and_once_more(platform: RunningPlatform) -> None:
+    window = {"type": "tumbling", "size": "10s", "idle": "1h"}
+    document = {
+        "version": "0.2.0",
+        "streams": {
+            "data": {"channels": {"v": {"type": "number"}}},
+            "out": {
+                "window": window | {"emit": "updates", "lateness": "20s"},
+                "channels": {"sum": number("function(data){return data.sum('v')}")},
+            },
+            "next": {"channels": {"v": number("function(out){return iot.value(out, 'sum')}")}},
+        },
+    }
+    id_ = platform.create(document)
+    out, data = StreamRef(id_, "out"), StreamRef(id_, "data")
+    got: list[str] = []
+    follower = platform.follow(out)
+    threading.Thread(
+        target=lambda: got.extend(follower.updates()), name="follower", daemon=True
+    ).start()
+    for at, value in ((1000, 1), (2000, 2), (10_000, 5), (3000, 3)):
+        platform.put(data, BASE + at, v=value)
+
+    assert waited(platform, out, 1)[0]["at"] == 9_999
+    until(lambda: len(got) >= 5, 20)
+    sent = [json.loads(each) for each in got]
+    assert [
+        (
+            each["lastUpdate"] - BASE,
+            each["channels"]["sum"]["current-value"],
+            each.get("revision"),
+            each.get("early"),
+        )
+        for each in sent
+    ] == [
+        (9_999, 1, 1, True),
+        (9_999, 3, 2, True),
+        (9_999, 3, None, None),
+        (19_999, 5, 1, True),
+        (9_999, 6, 3, None),
+    ]
+    assert platform.updates(out) == [sent[4]], "what is early is not kept"
+    assert values(platform, StreamRef(id_, "next")) == [{"v": 3, "at": 9_999}]
 
 
 def test_expressions_read_windows(platform: RunningPlatform) -> None:

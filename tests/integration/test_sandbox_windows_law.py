@@ -59,11 +59,12 @@ def calls(draw: st.DrawFn) -> Call:
         (Node((Wake(0, 1, 0),), name="windows"), windowed, Node((), same, ((1,),))),
     )
     times = st.integers(1, 12)
+    revisions = st.sampled_from([{}, {}, {"revision": 3}, {"revision": 12, "early": True}])
     counts = st.lists(st.integers(0, 9), min_size=inputs, max_size=inputs)
 
     def event(path: tuple[int, ...]) -> Event:
         windows = [numbers(*[1.0] * each) for each in draw(counts)]
-        return an_event(*windows, at=draw(times), path=path)
+        return an_event(*windows, at=draw(times), path=path, **draw(revisions))
 
     trees = [
         [event((number,)) for number in range(1, 1 + draw(st.integers(1, 3)))]
@@ -111,7 +112,8 @@ def value_in(document: Any) -> int:
 
 
 def test_windows_are_those_of_what_wakes(pool: SandboxPool, request: Any) -> None:
-    """In trees and step by step; with states, own last outputs, and windows that are stale."""
+    """In trees and step by step; with states, own last outputs, windows that are stale, and
+    such as have not ended, or are told again."""
 
     @settings(
         max_examples=examples(EXAMPLES[request.node.callspec.params["pool"]]),

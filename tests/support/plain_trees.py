@@ -189,10 +189,24 @@ class _Growing:
         self._end(wake.node, "emitted", trigger, times)
         parent, number, node = trigger.number, wake.number, wake.node
         self.made.append(Made(parent, number, node, output.timestamp, output.document, state))
+        revision = self._revision(trigger, wake.node)
+        if revision:
+            before = self._region.lasts.get(node)
+            is_older = before is not None and output.timestamp < before.timestamp
+            if not is_older and "early" not in revision:
+                self._region.lasts[node] = output
+            return True
         self._region.lasts[node] = output
         if trigger.only is None:  # of a step nothing follows
             self._comes(output)
         return True
+
+    def _revision(self, trigger: Update, node: int) -> dict[str, Any]:
+        """What is said of windows that have not ended, or come out once more."""
+        if not self._region.nodes[node].windowed:
+            return {}
+        said = json.loads(trigger.document)
+        return {key: said[key] for key in ("revision", "early") if key in said}
 
     def _computation(self, trigger: Update, wake: Any) -> Computation:
         region, node = self._region, self._region.nodes[wake.node]
@@ -203,7 +217,7 @@ class _Growing:
             for number, members in enumerate(node.inputs)
         ]
         last, timestamp = region.lasts.get(wake.node), trigger.timestamp
-        if node.by_input and last is not None:
+        if node.by_input and last is not None and not self._revision(trigger, wake.node):
             timestamp = max(timestamp, last.timestamp + 1)
         uses = region.uses.get(wake.node)
         return Computation(
@@ -221,7 +235,8 @@ class _Growing:
         if node.by_input:
             bound = (computation.uses or {}).get(region.nodes[trigger.node].name)
             what = f"{bound}, last used of this input"
-        if bound is not None and trigger.timestamp <= bound:
+        is_revision = bool(self._revision(trigger, computation.node))
+        if bound is not None and trigger.timestamp <= bound and not is_revision:
             raise Ends("stale", f"trigger {trigger.timestamp} is not newer than {what}")
         if computation.timestamp > LATEST:
             raise Ends("stale", "no timestamp is later than that of the last output")
@@ -235,14 +250,16 @@ class _Growing:
         channels = code(computation)
         others = [each for n, each in enumerate(inputs) if each is not None and n != node.own]
         timestamp = max(computation.timestamp, *[each.timestamp for each in others])
-        if computation.last is not None:
+        revision = self._revision(computation.trigger, computation.node)
+        if computation.last is not None and not revision:
             timestamp = max(timestamp, computation.last.timestamp)
         document = json.dumps(
-            {"channels": channels, "lastUpdate": timestamp}, separators=(",", ":")
+            {"channels": channels, "lastUpdate": timestamp} | revision, separators=(",", ":")
         ).encode()
         number = self._events + len(self.made)
         output = Update(computation.node, timestamp, document, number, path)
-        return output, self._used(computation, others) if node.by_input else None
+        uses = node.by_input and not revision
+        return output, self._used(computation, others) if uses else None
 
     def _used(self, computation: Computation, others: Sequence[Update]) -> bytes:
         uses = dict(computation.uses or {})

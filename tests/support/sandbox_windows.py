@@ -43,9 +43,11 @@ def an_event(
     at: int = END - 1,
     node: int = 0,
     path: tuple[int, ...] = (),
+    **revision: Any,
 ) -> Event:
-    """What wakes a composite over these windows."""
-    document = json.dumps({"windows": windows, "lastUpdate": at}).encode()
+    """What wakes a composite over these windows; `revision` and `early` where they are told so."""
+    said = {"windows": windows, "lastUpdate": at} | revision
+    document = json.dumps(said, separators=(",", ":")).encode()
     return Event(node, at, document, path)
 
 

@@ -26,6 +26,9 @@ class Shape:
     delay: int = 0
     idle: int = 60
     arrival: bool = False
+    lateness: int = 0
+    early: int | None = None
+    """So many seconds from one time to the next; 0: with each update."""
 
 
 def in_ms(shape: Shape) -> Shape:
@@ -42,7 +45,10 @@ class Update(NamedTuple):
 
 @dataclass
 class Window:
-    """The windows of one composite."""
+    """The windows of one composite.
+
+    What comes out are timestamps, updates, and a word where that is no final result.
+    """
 
     shape: Shape
     members: tuple[str, ...]
@@ -57,6 +63,10 @@ class Window:
     count: int = 0
     last: int | None = None
     silent: set[str] = field(default_factory=set)
+    over: int = -(10**18)
+    fresh: list[Update] = field(default_factory=list)
+    """What has been in no early result."""
+    told: int | None = None
 
     def ends_of(self, timestamp: int) -> list[int]:
         """Where windows end that the update is in; of sliding ones those that are known."""
@@ -105,7 +115,13 @@ class Window:
         ends = "stale" if is_repeat else "collected" if in_time else "late"
         if self.shape.kind in ("count", "global"):
             return ends, self._full() if in_time else []
-        return ends, self._close()
+        changed = []
+        if in_time and self.shape.kind in ("tumbling", "hopping"):
+            some = [end for end in self.ends_of(update.timestamp) if end <= self.closed]
+            changed = [(*self._until(end), "revised") for end in some if end > self.over]
+        if in_time and self.shape.early is not None:
+            self.fresh.append(update)
+        return ends, changed + self._close()
 
     def _add(self, update: Update, *, is_newest: bool) -> bool:
         kind = self.shape.kind
@@ -116,7 +132,7 @@ class Window:
             return is_newest
         if kind == "session":
             return self._join(update)
-        if kind != "global" and max(self._needed(update)) <= self.closed:
+        if kind != "global" and max(self._needed(update)) <= self.over:
             return False
         if kind == "sliding" and update.timestamp + 1 <= self.closed:
             return False
@@ -180,17 +196,54 @@ class Window:
             made.append((self.last, len(self.silent)))
         return made
 
+    def _until(self, end: int) -> tuple[int, list[Update]]:
+        begin = end - self.shape.size
+        return end - 1, [each for each in self.open if begin <= each.timestamp < end]
+
     def _close(self) -> list[Any]:
+        made = self._ended()
+        if self.shape.lateness:
+            self._give_up(came_out=bool(made))
+        else:
+            self.over = self.closed
+        return made + self._early()
+
+    def _give_up(self, *, came_out: bool) -> None:
+        mark, lateness = self.mark(), self.shape.lateness
+        lasts = [max(self.ends_of(each.timestamp)) for each in self.open]
+        kept = [each for each in lasts if self.over < each <= self.closed]
+        if came_out or any(each + lateness <= mark for each in kept):
+            self.over = max(self.over, int(min(mark - lateness, self.closed)))
+
+    def _early(self) -> list[Any]:
+        if self.shape.early is None:
+            return []
+        now, since = round(self.now * 1000), round((self.since or 0) * 1000)
+        if now < (since if self.told is None else self.told) + self.shape.early * 1000:
+            return []
+        if self.shape.kind == "session":
+            some = [each for each in self.sessions if any(u in self.fresh for u in each)]
+            by_end = sorted(
+                (self._end_of(each), min(u.order for u in each), each) for each in some
+            )
+            made = [(end - 1, each, "early") for end, _order, each in by_end]
+        else:
+            ends = {end for each in self.fresh for end in self.ends_of(each.timestamp)}
+            made = [(*self._until(end), "early") for end in sorted(ends) if end > self.closed]
+        if made:
+            self.told = now
+        self.fresh = []
+        return made
+
+    def _end_of(self, session: list[Update]) -> int:
+        gap, most = self.shape.gap, self.shape.most
+        return min(max(session).timestamp + gap, min(session).timestamp + most)
+
+    def _ended(self) -> list[Any]:
         mark, made = self.mark(), []
         if self.shape.kind == "session":
-            gap, most = self.shape.gap, self.shape.most
             by_end = sorted(
-                (
-                    min(max(each).timestamp + gap, min(each).timestamp + most),
-                    min(u.order for u in each),
-                    each,
-                )
-                for each in self.sessions
+                (self._end_of(each), min(u.order for u in each), each) for each in self.sessions
             )
             for end, _order, each in by_end:
                 if end <= mark:
@@ -208,13 +261,12 @@ class Window:
             over = {each.timestamp + self.shape.size for each in self.open}
             ends |= {end for end in over if self.closed < end <= mark}
         for end in sorted(ends):
-            begin = end - self.shape.size
             self.closed = end
             if self.shape.kind == "sliding" and all(
                 each.timestamp != end - 1 for each in self.open
             ):
                 continue
-            made.append((end - 1, [each for each in self.open if begin <= each.timestamp < end]))
+            made.append(self._until(end))
         return made
 
 
@@ -242,13 +294,13 @@ class Interpreter:
             for name, each in windows.items()
         }
         self.stored: dict[tuple[str, int], int] = {}
-        self.emitted: list[tuple[str, int, int]] = []
+        self.emitted: list[tuple[str, int, int, str]] = []
         self.verdicts: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._last: dict[str, int] = {}
         self._taken: defaultdict[str, int] = defaultdict(int)
 
     def take(self, record: LogRecord) -> None:
-        waiting: list[tuple[int, str, str, int, int]] = []
+        waiting: list[tuple[int, str, str, int, int, str]] = []
         if isinstance(record, UpdateRecord):
             at = record.at / 1000
             value = value_of(bytes(record.update))
@@ -263,10 +315,10 @@ class Interpreter:
         while waiting:
             first = min(waiting, key=lambda each: each[0])  # the first of the least depth
             waiting.remove(first)
-            depth, composite, member, timestamp, value = first
+            depth, composite, member, timestamp, value, revision = first
             window = self.windows.get(composite)
             if member == RESULT:
-                self._result(composite, timestamp, value, depth, waiting)
+                self._result(composite, timestamp, value, depth, waiting, revision)
             elif window is not None:
                 self._taken[composite] += 1
                 update = Update(timestamp, value, self._taken[composite], member)
@@ -282,13 +334,26 @@ class Interpreter:
 
     def _results(self, composite: str, made: Any, depth: int, waiting: Any) -> None:
         """Each goes to the composite's code, a step behind its window, which is one itself."""
-        for timestamp, updates in made:
+        for timestamp, updates, *revision in made:
             value = value_of_window(updates)
-            waiting.append((depth + 2, composite, RESULT, timestamp, value))
+            waiting.append((depth + 2, composite, RESULT, timestamp, value, *(revision or [""])))
 
     def _result(
-        self, composite: str, timestamp: int, value: int, depth: int, waiting: Any
+        self,
+        composite: str,
+        timestamp: int,
+        value: int,
+        depth: int,
+        waiting: Any,
+        revision: str,
     ) -> None:
+        if revision:
+            self.verdicts[composite, "emitted"] += 1
+            self.emitted.append((composite, timestamp, value, revision))
+            if revision == "revised":
+                self.stored[composite, timestamp] = value
+                self._last[composite] = max(timestamp, self._last.get(composite, -1))
+            return
         if timestamp <= self._last.get(composite, -1):
             self.verdicts[composite, "stale"] += 1
             return
@@ -297,8 +362,8 @@ class Interpreter:
 
     def _make(self, stream: str, timestamp: int, value: int, depth: int, waiting: Any) -> None:
         self.stored[stream, timestamp] = value
-        self.emitted.append((stream, timestamp, value))
+        self.emitted.append((stream, timestamp, value, ""))
         self._last[stream] = max(timestamp, self._last.get(stream, -1))
         for composite, reads in self._reads.items():
             if stream in reads and composite != stream:
-                waiting.append((depth + 1, composite, stream, timestamp, value))
+                waiting.append((depth + 1, composite, stream, timestamp, value, ""))

@@ -28,7 +28,7 @@ NOT_SAID = {
     *("at most 29000 ms long", "at most 86400000 ms long", "shorter than the", "at most 1000"),
     *("at most 1000; take an every that", "shorter than the size", "no 'Berlin'", "there is no"),
     *("updates between two windows would be", "updates between two windows would be lost"),
-    "no 'Europe'",
+    *("no 'Europe'", "from 100ms to", "in more than 100 windows", "together may have at most 1000"),
 }
 """What is told of windows that fit the schema."""
 
@@ -77,6 +77,25 @@ UNDERSTOOD: list[tuple[dict[str, Any], Window]] = [
     (
         {"type": "hopping", "size": "1w", "every": "1d"},
         Window("hopping", Length(7, "days"), Length(1, "days")),
+    ),
+]
+
+LATE = {"lateness": "1m"}
+UNDERSTOOD += [
+    (TUMBLING | LATE, Window("tumbling", Length(20 * MINUTE), lateness=MINUTE)),
+    (TUMBLING | {"emit": "final", "lateness": "0s"}, Window("tumbling", Length(20 * MINUTE))),
+    (TUMBLING | {"emit": "updates"}, Window("tumbling", Length(20 * MINUTE), early=0)),
+    (
+        HOPPING | LATE | {"emit": {"every": "10s"}},
+        Window("hopping", Length(5 * MINUTE), Length(2 * MINUTE), early=10_000, lateness=MINUTE),
+    ),
+    (
+        {"type": "hopping", "size": "100m", "every": "1m", "lateness": "900m"},
+        Window("hopping", Length(100 * MINUTE), Length(MINUTE), lateness=900 * MINUTE),
+    ),
+    (
+        SESSION | {"emit": {"every": "100ms"}},
+        Window("session", gap=30_000, max=DAY, early=100),
     ),
 ]
 
@@ -154,6 +173,27 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     (SLIDING | {"delay": "-1s"}, "bad-duration", "/delay", "a whole number and a unit"),
     (SLIDING | {"delay": "367d"}, "bad-duration", "/delay", "from 0ms to 366d"),
     (SLIDING | {"idle": "0s"}, "bad-duration", "/idle", "from 1ms to 366d"),
+    (TUMBLING | {"time": "arrival"} | LATE, "bad-window", "/lateness", "there is no lateness"),
+    (TUMBLING | {"lateness": 5}, "wrong-type", "/lateness", "lateness: has to be text"),
+    (SLIDING | LATE, "bad-window", "/lateness", "a sliding window has no 'lateness'"),
+    (SESSION | LATE, "bad-window", "/lateness", "a session window has no 'lateness'"),
+    (SLIDING | {"emit": "updates"}, "bad-window", "/emit", "a sliding window has no 'emit'"),
+    (COUNT | {"emit": "updates"}, "bad-window", "/emit", "a count window has no 'emit'"),
+    (TUMBLING | {"emit": "early"}, "no-choice", "/emit", 'emit: has to be "final", "updates" or'),
+    (TUMBLING | {"emit": None}, "no-choice", "/emit", "has to be"),
+    (TUMBLING | {"emit": {}}, "required", "/emit", "has to have every"),
+    (TUMBLING | {"emit": {"when": 1}}, "bad-window", "/emit/when", "every and nothing else"),
+    (TUMBLING | {"emit": {"every": 10}}, "wrong-type", "/emit/every", "has to be text"),
+    (TUMBLING | {"emit": {"every": "99ms"}}, "bad-duration", "/emit/every", "from 100ms to"),
+    (
+        {"type": "hopping", "size": "101m", "every": "1m", "emit": "updates"},
+        *("too-much", "/emit", "in more than 100 windows"),
+    ),
+    (
+        {"type": "hopping", "size": "101m", "every": "1m", "lateness": "1s"},
+        *("too-much", "/lateness", "in more than 100 windows"),
+    ),
+    (TUMBLING | {"lateness": "334h"}, "too-much", "/lateness", "together may have at most 1000"),
 ]
 
 

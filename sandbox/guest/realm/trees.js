@@ -178,6 +178,18 @@
   const comes = (node, argument, input) =>
     input === argument || ((node.options & WINDOWED) !== 0 && input !== node.own);
 
+  // Behind the timestamp of a result, where it is one of windows that have not ended, or that have
+  // ended before and are changed (servioticy/domain/revisions.py); else nothing.
+  function revisionOf(node, update) {
+    if ((node.options & WINDOWED) === 0) return "";
+    const value = valueOf(update);
+    if (!hasOwn(value, "revision")) return "";
+    return ',"revision":' + value.revision + (isEarly(update) ? EARLY : "");
+  }
+
+  const EARLY = ',"early":true';
+  const isEarly = (update) => hasOwn(valueOf(update), "early");
+
   function lacks(node, argument) {
     const { inputs, own } = node;
     for (let i = 0; i < inputs.length; i++) {
@@ -239,7 +251,7 @@
   let stamp = 0; // of the document that `computed` returns
 
   // The new document as text; undefined where there is none, and that is noted.
-  function computed(node, argument, update) {
+  function computed(node, argument, update, revision) {
     const program = programs[node.program];
     if (node.refusal !== null || program.problem !== null) {
       noteTimes(node, argument, update);
@@ -251,7 +263,7 @@
     const { inputs, times, own, last } = node;
     const windowed = (node.options & WINDOWED) !== 0;
     let trigger = update.last;
-    if ((node.options & BY_INPUT) !== 0 && last !== null && last.last >= trigger) trigger = later(last.last);
+    if ((node.options & BY_INPUT) !== 0 && revision === "" && last !== null && last.last >= trigger) trigger = later(last.last);
     let floor = trigger;
     for (let i = 0; i < inputs.length; i++) {
       const members = inputs[i];
@@ -267,13 +279,13 @@
         else given[i] = program.whole ? frozen(value) : value;
       }
     }
-    if (last !== null && last.last > floor) floor = last.last;
+    if (revision === "" && last !== null && last.last > floor) floor = last.last;
     let fault = null;
     try {
       const channels = compute(program, argument, toNumber(trigger));
       if (channels === undefined) fault = run.fault();
       else {
-        const document = channels + '},"lastUpdate":' + floor + "}";
+        const document = channels + '},"lastUpdate":' + floor + revision + "}";
         if (tooLong(document)) fault = LONG;
         else if (passes(program, argument, document)) {
           stamp = floor;
@@ -395,8 +407,9 @@
           end(node, "missing", '"an input has no update yet"', update, true);
           continue;
         }
-        if (isStale(node, update)) continue;
-        const document = computed(node, argument, update);
+        const revision = revisionOf(node, update);
+        if (revision === "" && isStale(node, update)) continue;
+        const document = computed(node, argument, update, revision);
         const now = real();
         if (now !== ticked) {
           node.ticks += now - ticked;
@@ -404,7 +417,7 @@
           touch(node);
         }
         if (document === undefined) continue;
-        const state = (node.options & BY_INPUT) === 0 ? null : used(node, argument, update);
+        const state = (node.options & BY_INPUT) === 0 || revision !== "" ? null : used(node, argument, update);
         end(node, "emitted", "", update, true);
         text += comma + "[" + update.number + "," + number + "," + node.number + "," + stamp + "," +
           document + (state === null ? "]" : "," + state + "]");
@@ -415,8 +428,9 @@
           node: node.number, last: stamp, value: null, text: document, number: made++,
           depth: update.depth + 1, path: many ? pathOf(update, number) : null, only: null, next: null,
         };
-        node.last = output;
-        if (update.only !== null) continue; // of a step nothing follows
+        const isOlder = revision !== "" && (isEarly(update) || (node.last !== null && stamp < node.last.last));
+        if (!isOlder) node.last = output;
+        if (update.only !== null || revision !== "") continue; // of a step nothing follows
         tail.next = output;
         tail = output;
       }

@@ -61,6 +61,7 @@
       this.count = of.count;
       this.start = of.start;
       this.end = of.end;
+      this.early = of.early === true;
       if (of.silent !== undefined) {
         this.silent = of.silent;
         this.stream = of.stream;

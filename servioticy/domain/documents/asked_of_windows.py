@@ -19,7 +19,7 @@ SHOWN = 40
 
 OF_CHANNELS = ("sum", "mean", "min", "max", "stdev", "first", "last", "counts")
 """What windows have under the names of channels, in both dialects."""
-OF_ALL = ("count", "start", "end", "updates")
+OF_ALL = ("count", "start", "end", "early", "updates")
 OF_FUNCTIONS = ("quantile", "by")
 OF_SILENCE = ("silent", "stream", "count", "start", "end")
 

@@ -28,6 +28,11 @@ MAX_BY = 4
 """Channels of one stream by whose values there are aggregates."""
 DEFAULT_MAX = "24h"
 
+MAX_REVISED = 100
+"""Windows that an update is in, where they come out before their end, or after it again."""
+LEAST_EARLY = 100
+"""Milliseconds from one time to the next at which results come out early."""
+
 _EVENTS = ("time", "delay", "idle")
 
 
@@ -44,10 +49,10 @@ class Keys(NamedTuple):
 
 
 KEYS: Mapping[str, Keys] = {
-    "tumbling": Keys(("size",), ("offset", "timezone", *_EVENTS)),
-    "hopping": Keys(("size", "every"), ("offset", *_EVENTS)),
+    "tumbling": Keys(("size",), ("offset", "timezone", *_EVENTS, "emit", "lateness")),
+    "hopping": Keys(("size", "every"), ("offset", *_EVENTS, "emit", "lateness")),
     "sliding": Keys(("size",), _EVENTS),
-    "session": Keys(("gap",), ("max", *_EVENTS)),
+    "session": Keys(("gap",), ("max", *_EVENTS, "emit")),
     "count": Keys(("size",), ("every",)),
     "global": Keys((), ()),
 }
@@ -122,6 +127,10 @@ def _of_time(kind: Kind, content: dict[str, Any], part: Part, uses: Uses) -> Win
         every = length(content["every"], place)
         _check_steps(_about(size), _about(every), place)
     time, delay, idle = _events(content, part)
+    early = _emit(content, part)
+    lateness = milliseconds(content.get("lateness", "0s"), part.at("lateness", words="lateness"), 0)
+    if size is not None:
+        _check_revised(size, every or size, early, lateness, part)
     return Window(
         kind,
         size=size,
@@ -133,6 +142,8 @@ def _of_time(kind: Kind, content: dict[str, Any], part: Part, uses: Uses) -> Win
         time=time,
         delay=delay,
         idle=idle,
+        early=early,
+        lateness=lateness,
         uses=uses,
     )
 
@@ -141,13 +152,51 @@ def _events(content: dict[str, Any], part: Part) -> tuple[Time, int, int]:
     """Return by which time updates are cut, how late they may be, and who is waited for."""
     words = get_args(Time)
     time = cast(Time, _choice(content.get("time", "event"), words, part.at("time", words="time")))
-    for key in ("delay", "idle"):
+    for key in ("delay", "idle", "lateness"):
         if time == "arrival" and key in content:
             reason = f"no update arrives late by the log's time, so there is no {key}"
             raise part.at(key).bad(reason, BAD_WINDOW)
     delay = milliseconds(content.get("delay", "0s"), part.at("delay", words="delay"), 0)
     idle = content.get("idle", f"{DEFAULT_IDLE}ms")
     return time, delay, milliseconds(idle, part.at("idle", words="idle"))
+
+
+def _emit(content: dict[str, Any], part: Part) -> int | None:
+    """Return how often results come out early, in ms; 0: with each update, None: never."""
+    place = part.at("emit", words="emit")
+    value = content.get("emit", "final")
+    if isinstance(value, dict):
+        for key in value:
+            if key != "every":
+                raise place.at(key).bad("emit may have every and nothing else", BAD_WINDOW)
+        if "every" not in value:
+            raise place.bad('has to have every, such as {"every": "10s"}', REQUIRED)
+        return milliseconds(value["every"], place.at("every", words="every"), LEAST_EARLY)
+    if value == "final":
+        return None
+    if value == "updates":
+        return 0
+    raise place.bad('has to be "final", "updates" or {"every": "10s"}', NO_CHOICE)
+
+
+def _check_revised(
+    size: Length, every: Length, early: int | None, lateness: int, part: Part
+) -> None:
+    """Raise BadDocument where one update would make too many results, or too much be kept."""
+    whole, step = _about(size), _about(every)
+    if (early is not None or lateness) and whole > MAX_REVISED * step:
+        key = "lateness" if early is None else "emit"
+        reason = (
+            f"an update would be in more than {MAX_REVISED} windows, each of which would come out "
+            "again; take a longer every"
+        )
+        raise part.at(key).bad(reason, TOO_MUCH)
+    if lateness and (whole + lateness) // gcd(whole, step) > MAX_PANES:
+        reason = (
+            "updates are kept in pieces as long as the greatest common divisor of size and every, "
+            f"of which size and lateness together may have at most {MAX_PANES}"
+        )
+        raise part.at("lateness").bad(reason, TOO_MUCH)
 
 
 def _offset(content: dict[str, Any], size: Length | None, part: Part) -> int:

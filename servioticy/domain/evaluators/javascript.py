@@ -10,6 +10,7 @@ from typing import Protocol
 from sandbox import ProcessorSeconds, TookTooLong
 from sandbox.trees import Call, Grown, Last, Made
 from servioticy.domain.evaluators.stepwise import Endings, Stepwise
+from servioticy.domain.revisions import revision_of
 from servioticy.domain.timing import becomes_last
 
 
@@ -126,7 +127,8 @@ class _Growing:
                     if not self._brings_windows(event.node):
                         self._becomes(Last(event.node, event.timestamp, event.document))
                 for each in made:
-                    self._becomes(Last(each.node, each.timestamp, each.document, each.state))
+                    if not self._is_early(each):
+                        self._becomes(Last(each.node, each.timestamp, each.document, each.state))
 
     def take_alone(self, grown: Grown) -> None:
         """The next tree is grown step by step, or makes too much."""
@@ -141,6 +143,12 @@ class _Growing:
         """Whether nobody reads the last update of a stream, only what comes."""
         nodes = self._call.wiring.nodes
         return any(nodes[wake.node].windowed for wake in nodes[node].wakes)
+
+    def _is_early(self, made: Made) -> bool:
+        if not self._call.wiring.nodes[made.node].windowed:
+            return False
+        revision = revision_of(made.document)
+        return revision is not None and revision.early
 
     def _becomes(self, new: Last) -> None:
         last = self._lasts.get(new.node)

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from sandbox.trees import CLOCK, Bounds, Call, Event, Grown, Kept, Last, Made, Node, Wake, Wiring
 from servioticy.domain.cache import Cache
+from servioticy.domain.revisions import revision_of
 from servioticy.domain.timing import triggers
 from servioticy.domain.verdicts import STALE
 from servioticy.domain.wirings import wiring as wiring_of
@@ -46,6 +47,7 @@ def decided_here(node: Node, last: Last | None, event: Event) -> Outcome | None:
         node.keeps
         or node.by_input
         or node.skips
+        or (node.windowed and revision_of(event.document))
         or triggers(event.timestamp, last and last.timestamp)
     ):
         return None

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias
 
-from sandbox.trees import Call, Ended, Event, Grown, Kept, Last, Made, Path, Wake
+from sandbox.trees import NOBODY, Call, Ended, Event, Grown, Kept, Last, Made, Path, Wake
 from servioticy.domain.evaluators.steps import Lasts, Outcome, decided_here, step
+from servioticy.domain.revisions import revision_of
 from servioticy.domain.timing import becomes_last
 from servioticy.domain.verdicts import HOP_LIMIT, SUPERSEDED
 
@@ -218,8 +219,12 @@ class _Tree:
             made = output._replace(parent=parent, wake=wake.number, node=wake.node)
             self.made.append(made)
             at = path if made.nth is None else (*path, made.nth)
-            self._updates.append(Event(wake.node, made.timestamp, made.document, at))
-            self._becomes(len(self._updates) - 1, made.state)
+            windowed = self._nodes[wake.node].windowed
+            revision = revision_of(made.document) if windowed else None
+            only = None if revision is None else NOBODY
+            self._updates.append(Event(wake.node, made.timestamp, made.document, at, only))
+            if revision is None or not revision.early:
+                self._becomes(len(self._updates) - 1, made.state)
 
     def _refusal(self, node: int, path: Path) -> Refusal | None:
         refusal = self._by.arrives(node, path)

@@ -63,7 +63,17 @@ class Window:
     """How much the watermark is behind the newest timestamps."""
     idle: int = DEFAULT_IDLE
     """After how long a silent input no longer holds the watermark back."""
+    early: int | None = None
+    """How often the results of windows that have not ended come out, by the log's time; 0: with
+    each update, None: never."""
+    lateness: int = 0
+    """How long after its end a window still takes updates in, by the watermark."""
     uses: Uses = Uses()
+
+    @property
+    def revises(self) -> bool:
+        """Whether one window may have several results."""
+        return self.early is not None or self.lateness > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,13 +35,23 @@ class Closed(NamedTuple):
     timestamp: int
     """Of its result."""
     inputs: Sequence[Input | None]
+    is_revision: bool = False
+    """Whether it has not ended, or its result was out before."""
+    is_early: bool = False
+    """Whether it has not ended."""
+
+    @property
+    def updates(self) -> int:
+        """How many are in it."""
+        return sum([each.aggregate.count for each in self.inputs if each is not None])
 
 
 class Found(NamedTuple):
-    """What has ended."""
+    """What has ended, or comes out for another reason."""
 
     closed: Sequence[Closed]
-    """By their ends."""
+    """Each with another timestamp: those that have changed, those that have ended, and those that
+    have not, each by their ends."""
     due: int | None = None
     """When to look again, by the log's time in ms; None: when something is sent."""
     problem: str = ""
@@ -62,6 +72,43 @@ class Cutting(Protocol):
 
     def closed(self, watermark: Watermark, most: int) -> Found:
         """What has ended, so many windows at most; what no open window has is given up."""
+
+
+class EarlyTimes:
+    """When results of windows that have not ended come out."""
+
+    def __init__(self, window: Window, head: Head) -> None:
+        self._every = window.early
+        self._head = head
+
+    @property
+    def are(self) -> bool:
+        """Whether there are any at all."""
+        return self._every is not None
+
+    def is_now(self) -> bool:
+        """Whether they come out by this computation."""
+        due = self.due
+        return due is not None and due <= self._head.now
+
+    def note(self) -> None:
+        """All of them have."""
+        self._head.told_early = self._head.now
+
+    @property
+    def due(self) -> int | None:
+        """When they do, by the log's time in ms."""
+        if self._every is None:
+            return None
+        before = self._head.told_early
+        return (self._head.since if before is None else before) + self._every
+
+
+def earlier(one: int | None, other: int | None) -> int | None:
+    """The earlier of two times of which there need be none."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
 
 
 def check_room(head: Head, timestamp: int, what: str) -> None:

@@ -81,6 +81,15 @@ class Head(msgspec.Struct, array_like=True):
     """The contents of panes of versions with other windows are by other numbers."""
     gone: list[Gone] = []
     """What windows before have left, and is to be given up."""
+    over: int = NEVER
+    """Windows that end here or earlier take nothing in any more."""
+    changed: dict[int, int] = {}
+    """Panes with updates that are in no result of windows that have ended: by their begin, those
+    that end after that."""
+    early: dict[int, int] = {}
+    """The same of windows that have not ended."""
+    told_early: int | None = None
+    """The log's time at which results of windows that had not ended came out last, in ms."""
 
     def give_up(self, panes: list[int]) -> None:
         """These are in no window any more, and never come again."""

@@ -7,7 +7,8 @@ was then. So a part of the log that is computed again makes the same windows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from hashlib import sha256
+from typing import Any, cast
 
 import orjson
 
@@ -126,7 +127,7 @@ class _Computation:
         if value is None:
             return None
         found = read_head(value)
-        code = _digest(self._step.code)
+        code = _digest(self._code)
         if found.code == code:
             return found
         panes = [each.begin for each in found.panes]
@@ -147,7 +148,7 @@ class _Computation:
     def _first(self) -> Head:
         """At the first update. Raises Ends where its timestamp is no time."""
         at = self._step.at
-        return Head(_digest(self._step.code), len(self._code.inputs), self._per_second(), at, at)
+        return Head(_digest(self._code), len(self._code.inputs), self._per_second(), at, at)
 
     def _clear(self) -> bool:
         """Give up some of what versions before have left; whether that is all."""
@@ -186,7 +187,7 @@ class _Computation:
                 f"{units[per_second]}, those of the windows that are open in "
                 f"{units[head.per_second]}; send all in one unit",
             )
-        head.per_second, head.members, head.closed = per_second, {}, NEVER
+        head.per_second, head.members, head.closed, head.over = per_second, {}, NEVER, NEVER
 
     def _take_in(self, argument: int) -> tuple[str, str]:
         """Take an update in; how that ends where nothing comes out, and why."""
@@ -211,13 +212,19 @@ class _Computation:
             else each.as_json(closed.begin, closed.end, uses)
             for each in closed.inputs
         ]
-        document = {"windows": windows, "lastUpdate": closed.timestamp}
+        document: dict[str, Any] = {"windows": windows, "lastUpdate": closed.timestamp}
+        if closed.is_revision:
+            document["revision"] = closed.updates
+        if closed.is_early:
+            document["early"] = True
+            for each in windows:
+                each["early"] = True
         return Output(closed.timestamp, orjson.dumps(document))
 
 
-def _digest(code: OperatorCode) -> bytes:
-    """What windows and inputs are told by: not the code that reads them."""
-    return bytes.fromhex(code.id[:16])
+def _digest(code: WindowsOf) -> bytes:
+    """What windows and inputs are told by: not the code that reads them, and not when it does."""
+    return sha256(repr(code.cut).encode("utf-8", "surrogatepass")).digest()[:8]
 
 
 def _code(code: OperatorCode) -> WindowsOf:

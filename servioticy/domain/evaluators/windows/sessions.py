@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
 from servioticy.domain.evaluators.windows.cutting import (
     Closed,
+    EarlyTimes,
     Found,
     check_room,
     come_out,
+    earlier,
     first_of,
 )
-from servioticy.domain.evaluators.windows.head import Head, Pane
+from servioticy.domain.evaluators.windows.head import NEVER, Head, Pane
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.windows.model import Window
 from servioticy.domain.windows.units import exactly
@@ -22,6 +26,7 @@ class Sessions:
     def __init__(self, window: Window, head: Head, contents: Contents) -> None:
         self._gap, self._most = _lengths(window, head.per_second)
         self._window = window
+        self._times = EarlyTimes(window, head)
         self._head = head
         self._contents = contents
 
@@ -41,16 +46,23 @@ class Sessions:
                 return f"a session of {timestamp} would have ended"
             check_room(head, timestamp, "sessions")
             head.panes.insert(head.place(taken.order), Pane(taken.order, oldest, newest))
-            self._contents.add(taken.order, taken)
+            self._add(taken.order, taken)
             return ""
         first = joined[0]
         if len(joined) > 1:
             self._contents.merge([each.begin for each in joined], first.begin)
             head.give_up([each.begin for each in joined[1:]])
             head.panes = [each for each in head.panes if each is first or each not in joined]
+            for each in joined[1:]:
+                head.early.pop(each.begin, None)
         first.oldest, first.newest = oldest, newest
-        self._contents.add(first.begin, taken)
+        self._add(first.begin, taken)
         return ""
+
+    def _add(self, begin: int, taken: Taken) -> None:
+        if self._times.are:
+            self._head.early[begin] = NEVER
+        self._contents.add(begin, taken)
 
     def closed(self, watermark: Watermark, most: int) -> Found:
         """What has ended."""
@@ -65,20 +77,34 @@ class Sessions:
                 due = watermark.look_again(end)
                 break
             ended.append(pane)
-        few = first_of(self._contents.sizes([[each.begin] for each in ended]))
-        self._contents.know([each.begin for each in ended[:few]])
-        found, problem, done = come_out(ended[:few], self._read)
+        early = self._early(ended, most - len(ended)) if self._times.is_now() else []
+        coming = [*[(each, False) for each in ended], *[(each, True) for each in early]]
+        few = first_of(self._contents.sizes([[each.begin] for each, _ in coming]))
+        self._contents.know([each.begin for each, _ in coming[:few]])
+        found, problem, done = come_out(coming[:few], self._read)
         if done < len(ended):
             due = head.now
         gone = [each.begin for each in ended[:done]]
+        for each, _ in coming[:done]:
+            head.early.pop(each.begin, None)
+        if early and not head.early:
+            self._times.note()
         head.closed = max([head.closed, *map(self._end, ended[:done])])
         head.give_up(gone)
         head.panes = [each for each in head.panes if each.begin not in gone]
-        return Found(found, due, problem)
+        return Found(found, earlier(due, self._times.due if head.early else None), problem)
 
-    def _read(self, pane: Pane) -> Closed:
+    def _early(self, ended: Collection[Pane], most: int) -> list[Pane]:
+        """Sessions that have not ended, with updates that were in no result yet, by their ends."""
+        open_ = [each for each in self._head.panes if each.begin in self._head.early]
+        some = [each for each in open_ if each not in ended]
+        return sorted(some, key=lambda each: (self._end(each), each.begin))[: max(0, most)]
+
+    def _read(self, coming: tuple[Pane, bool]) -> Closed:
+        pane, is_early = coming
         end = self._end(pane)
-        return Closed(pane.oldest, end, end - 1, self._contents.read([pane.begin]))
+        inputs = self._contents.read([pane.begin])
+        return Closed(pane.oldest, end, end - 1, inputs, is_early, is_early)
 
     def _end(self, pane: Pane) -> int:
         return end_of(pane, self._window, self._head.per_second)

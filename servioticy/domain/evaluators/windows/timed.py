@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import chain, takewhile
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from heapq import merge
+from itertools import chain, groupby, islice, takewhile
+from typing import NamedTuple
 
 from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
 from servioticy.domain.evaluators.windows.cutting import (
     MAX_DROPPED,
     Closed,
+    EarlyTimes,
     Found,
     check_room,
     come_out,
+    earlier,
     first_of,
 )
 from servioticy.domain.evaluators.windows.head import Head, Pane
@@ -23,6 +29,17 @@ from servioticy.domain.windows.model import Window
 MAX_MERGED = 1000
 """Panes of one window."""
 
+FOREVER = 2**63 - 1
+
+
+class _Coming(NamedTuple):
+    """A window that is to come out."""
+
+    end: int
+    panes: list[int]
+    is_revision: bool = False
+    is_early: bool = False
+
 
 class Timed:
     """Cuts by a grid of time."""
@@ -30,6 +47,8 @@ class Timed:
     def __init__(self, window: Window, head: Head, contents: Contents) -> None:
         self._grid = grid_of(window, head.per_second)
         self._is_sliding = window.kind == "sliding"
+        self._lateness = -(-window.lateness * head.per_second // 1000)
+        self._times = EarlyTimes(window, head)
         self._head = head
         self._over = self._out = 0
         """So many panes are not needed, and of so many all windows have come out, as far as is
@@ -37,10 +56,11 @@ class Timed:
         self._contents = contents
 
     def take(self, taken: Taken, *, is_newest: bool) -> str:  # noqa: ARG002
-        """Take an update into its pane; it is too late where all windows of that are closed."""
+        """Take an update into its pane; it is too late where all windows of that are over."""
         head = self._head
         span = self._grid.pane_of(taken.timestamp)
-        if not self._grid.ends(span, head.closed, self._grid.last_end(span)):
+        last = self._grid.last_end(span)
+        if not self._grid.ends(span, head.over, last):
             return f"all windows with updates of {taken.timestamp} have ended"
         pane = head.pane(span.begin)
         if pane is None:
@@ -49,49 +69,116 @@ class Timed:
             head.panes.insert(head.place(span.begin), pane)
         pane.oldest = min(pane.oldest, taken.timestamp)
         pane.newest = max(pane.newest, taken.timestamp)
+        if self._grid.ends(span, head.over, min(head.closed, last)):
+            head.changed[span.begin] = head.over
+        if self._times.are and last > head.closed:
+            head.early[span.begin] = head.closed
         self._contents.add(span.begin, taken)
         return ""
 
     def closed(self, watermark: Watermark, most: int) -> Found:
-        """What has ended."""
-        head, due = self._head, None
-        ended: list[tuple[int, int, list[int]]] = []
-        reached: int | None = None
-        while (end := self._next_end()) is not None:
-            if len(ended) == most:
-                due = head.now
-                break
-            if reached is None or reached < end:
-                reached = watermark.reaches(end)
-            if reached is None:
-                due = watermark.look_again(end)
-                break
-            if self._comes_out(end):
-                begin = self._grid.begin_of(end)
-                panes = [each.begin for each in head.panes[head.place(begin) : head.place(end)]]
-                ended.append((begin, end, panes))
-            head.closed = end
-        few = first_of(self._contents.sizes([panes for *_, panes in ended]))
-        some = ended[:few]
-        self._contents.know(dict.fromkeys(chain.from_iterable([panes for *_, panes in some])))
+        """What has changed, what has ended, and what comes out before it does."""
+        head, before = self._head, self._head.closed
+        changed = list(self._fresh(head.changed, before, most, is_early=False))
+        ended, reached, due = self._ended(watermark, most - len(changed))
+        first_early = len(changed) + len(ended)
+        early = []
+        if self._times.is_now():
+            early = list(self._fresh(head.early, FOREVER, most - first_early, is_early=True))
+        coming = [*changed, *ended, *early]
+        few = first_of(self._contents.sizes([each.panes for each in coming]))
+        some = coming[:few]
+        self._contents.know(dict.fromkeys(chain.from_iterable([each.panes for each in some])))
         found, problem, done = come_out(some, self._read)
-        if done < len(ended):
-            head.closed, due = ended[done - 1][1], head.now
+        if done < first_early:
+            out = ended[: max(0, done - len(changed))]
+            head.closed, due = out[-1].end if out else before, head.now
+        _note_told(head.changed, changed[:done], lambda begin: min(before, self._last_end(begin)))
+        _note_told(head.early, early[: max(0, done - first_early)], self._last_end)
+        due = earlier(due, self._give_up(watermark, reached))
+        return Found(found, earlier(due, self._tell_again(was_told=bool(early))), problem)
+
+    def _fresh(
+        self, fresh: dict[int, int], until: int, most: int, *, is_early: bool
+    ) -> Iterator[_Coming]:
+        """The windows, by their ends, with updates that were in no result of them yet."""
+        least = self._head.closed if is_early else self._head.over
+        ends = [
+            self._grid.ends(span, max(after, least), min(until, self._grid.last_end(span)))
+            for span, after in [(self._grid.pane_of(begin), fresh[begin]) for begin in fresh]
+        ]
+        several = (end for end, _ in groupby(merge(*ends)))
+        for end in islice(several, max(0, most)):
+            yield _Coming(end, self._panes(end), is_revision=True, is_early=is_early)
+
+    def _ended(
+        self, watermark: Watermark, most: int
+    ) -> tuple[list[_Coming], int | None, int | None]:
+        """What has ended; the watermark, where it was worked out; and when to look again."""
+        head = self._head
+        ended: list[_Coming] = []
+        mark: int | None = None
+        first = bisect_right(head.panes, head.closed, key=lambda each: self._last_end(each.begin))
+        self._over = self._out = first
+        while (end := self._next_end()) is not None:
+            if len(ended) >= most:
+                return ended, mark, head.now
+            if mark is None or mark < end:
+                reached = watermark.reaches(end)
+                if reached is None:
+                    return ended, mark, watermark.look_again(end)
+                mark = reached
+            if self._comes_out(end):
+                ended.append(_Coming(end, self._panes(end)))
+            head.closed = end
+        return ended, mark, None
+
+    def _give_up(self, watermark: Watermark, reached: int | None) -> int | None:
+        """Give up panes of which all windows are over; when to look again, if that is known."""
+        head = self._head
+        if not self._lateness:
+            head.over = head.closed
+        elif not head.changed and head.panes:
+            kept_until = self._last_end(head.panes[0].begin) + self._lateness
+            if reached is None and kept_until - self._lateness <= head.closed:
+                reached = watermark.reaches(kept_until)
+            if reached is not None:
+                head.over = max(head.over, min(reached - self._lateness, head.closed))
         over = [
             each.begin
-            for each in takewhile(lambda each: self._last_end(each) <= head.closed, head.panes)
+            for each in takewhile(lambda each: self._last_end(each.begin) <= head.over, head.panes)
         ]
         head.panes = head.panes[self._contents.drop(over[:MAX_DROPPED], MAX_DROPPED) :]
-        if head.panes and self._last_end(head.panes[0]) <= head.closed:
-            due = head.now
-        return Found(found, due, problem)
+        if not head.panes:
+            return None
+        last = self._last_end(head.panes[0].begin)
+        if last <= head.over:
+            return head.now
+        return watermark.look_again(last + self._lateness) if last <= head.closed else None
 
-    def _read(self, ended: tuple[int, int, list[int]]) -> Closed:
-        begin, end, panes = ended
+    def _tell_again(self, *, was_told: bool) -> int | None:
+        """When windows are told that have not ended, or have and were changed; None: none are."""
+        head = self._head
+        if head.changed:
+            return head.now
+        for begin in [each for each in head.early if self._last_end(each) <= head.closed]:
+            del head.early[begin]
+        if was_told and not head.early:
+            self._times.note()
+        return self._times.due if head.early else None
+
+    def _read(self, coming: _Coming) -> Closed:
+        end, panes, is_revision, is_early = coming
         if len(panes) > MAX_MERGED:
             reason = f"the window that ends at {end} has more than {MAX_MERGED} timestamps"
             raise Ends(ERROR, reason)
-        return Closed(begin, end, end - 1, self._contents.read(panes))
+        begin = self._grid.begin_of(end)
+        return Closed(begin, end, end - 1, self._contents.read(panes), is_revision, is_early)
+
+    def _panes(self, end: int) -> list[int]:
+        head = self._head
+        some = head.panes[head.place(self._grid.begin_of(end)) : head.place(end)]
+        return [each.begin for each in some]
 
     def _next_end(self) -> int | None:
         """The first end that is not closed: of a window that comes out, or of what a pane is for.
@@ -99,21 +186,36 @@ class Timed:
         It is one of the first panes that has it, as panes are in order and so are their ends.
         """
         after, panes = self._head.closed, self._head.panes
-        while self._over < len(panes) and self._last_end(panes[self._over]) <= after:
+        while self._over < len(panes) and self._last_end(panes[self._over].begin) <= after:
             self._over += 1
         if self._over == len(panes):
             return None
         while self._out < len(panes):
-            span = self._grid.pane_of(panes[self._out].newest)
+            span = self._grid.pane_of(panes[self._out].begin)
             ends = self._grid.ends(span, after, self._grid.last_end(span))
             if ends:
-                return min(self._last_end(panes[self._over]), ends[0])
+                return min(self._last_end(panes[self._over].begin), ends[0])
             self._out += 1
-        return self._last_end(panes[self._over])
+        return self._last_end(panes[self._over].begin)
 
     def _comes_out(self, end: int) -> bool:
         """Whether it is the end of a window, and not only of what panes are needed for."""
         return not self._is_sliding or self._head.pane(end - 1) is not None
 
-    def _last_end(self, pane: Pane) -> int:
-        return self._grid.last_end(self._grid.pane_of(pane.newest))
+    def _last_end(self, begin: int) -> int:
+        """The last end of the windows of the pane that begins there."""
+        return self._grid.last_end(self._grid.pane_of(begin))
+
+
+def _note_told(
+    fresh: dict[int, int], told: Sequence[_Coming], last_end: Callable[[int], int]
+) -> None:
+    """Note that these windows have come out as they are now."""
+    if not told:
+        return
+    until = told[-1].end
+    for begin, after in list(fresh.items()):
+        if last_end(begin) <= until:
+            del fresh[begin]
+        elif after < until:
+            fresh[begin] = until

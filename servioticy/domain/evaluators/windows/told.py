@@ -58,7 +58,7 @@ def _sessions(head: Head, window: Window) -> Iterable[tuple[int, int]]:
 
 def _of_time(head: Head, window: Window) -> Iterable[tuple[int, int]]:
     grid = grid_of(window, head.per_second)
-    for pane in head.panes[:MOST]:
-        span = grid.pane_of(pane.newest)
+    spans = [grid.pane_of(pane.newest) for pane in head.panes]
+    for span in [each for each in spans if grid.last_end(each) > head.closed][:MOST]:
         for end in grid.ends(span, head.closed, grid.last_end(span))[:MOST]:
             yield end, grid.begin_of(end)

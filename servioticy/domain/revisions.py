@@ -1,0 +1,31 @@
+"""Revisions: results of windows that have not ended yet, and of such as late updates have changed.
+
+A result that is one says so in its document, right behind `lastUpdate`: `"revision"`, how many
+updates its windows had, which grows with each that is taken in, and `"early":true` where they
+have not ended. What is early is sent to subscribers and kept nowhere; another revision takes the
+place of the result that the stream has of this timestamp. Neither wakes anybody.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_MARK = re.compile(rb',"revision":([0-9]{1,18})(,"early":true)?\}\Z')
+_LONGEST = len(b',"revision":,"early":true}') + 18
+
+
+class Revision(NamedTuple):
+    """What a document says of itself."""
+
+    number: int
+    early: bool
+
+
+def revision_of(document: bytes) -> Revision | None:
+    """Return what the document of a window, or of a result of windows, says; None: it is none.
+
+    Only of documents that evaluators have made, compact JSON.
+    """
+    found = _MARK.search(document, max(0, len(document) - _LONGEST))
+    return None if found is None else Revision(int(found[1]), found[2] is not None)

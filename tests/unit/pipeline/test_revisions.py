@@ -1,0 +1,186 @@
+"""What comes out of windows before their end, and after it again: who is told, and what stays."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from memory import MemoryPlatform
+from new_service_objects import new_service_object
+from put_off_runs import Runs, Whims
+from python_evaluator import PythonEvaluator
+
+from pipeline.accounting.accounts import Accounts
+from pipeline.stages import rows
+from servioticy.domain.evaluators.every import every
+from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.model import Composite, StreamRef
+from servioticy.domain.records import UpdateRecord
+from servioticy.ports.accounts import Use
+from servioticy.ports.put_off import TreeKey
+
+BASE = 1_700_000_000
+WINDOW = {"type": "tumbling", "size": "4s", "emit": "updates", "lateness": "20s"}
+EARLY = b'{"channels":{},"lastUpdate":9,"revision":1,"early":true}'
+REVISED = b'{"channels":{},"lastUpdate":9,"revision":2}'
+
+
+def compute(_trigger: Any, documents: list[bytes | None]) -> int | None:
+    """How many updates a window has; of others what the first input says."""
+    if documents[0] is None:
+        return None
+    document = json.loads(documents[0])
+    if "windows" in document:
+        return int(document["windows"][0]["count"])
+    return int(document["channels"]["v"]["current-value"])
+
+
+class Platform:
+    """d0 is counted by c0, which r reads together with d1; so does another window."""
+
+    def __init__(self) -> None:
+        self.platform = MemoryPlatform()
+        number = {"type": "number"}
+        code = {"type": "number", "current-value": "function(d0){return 1}"}
+        read = {"type": "number", "current-value": "function(c0, d1){return 1}"}
+        whole = {"type": "number", "current-value": "function(c0){return 1}"}
+        document = {
+            "version": "0.2.0",
+            "streams": {
+                "d0": {"channels": {"v": number}},
+                "d1": {"channels": {"v": number}},
+                "c0": {"window": WINDOW, "channels": {"v": code}},
+                "r": {"channels": {"v": read}},
+                "all": {"window": {"type": "global"}, "channels": {"v": whole}},
+            },
+        }
+        tenant = self.platform.tenants.tenant_of(self.platform.tenants.create_tenant("so"))
+        self.platform.changes.create(new_service_object(tenant, "so", document))
+        evaluators = every(PythonEvaluator(compute))
+        self.runs = Runs(self.platform, evaluators, Whims([]), {}, 1000, now=lambda: -1.0)
+        self.runs.take(0, 0)
+        self.take()
+
+    def put(self, stream: str, timestamp: int, at: int | None = None, **more: Any) -> None:
+        body = {"channels": {"v": {"current-value": 7}}, "lastUpdate": BASE + timestamp} | more
+        update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
+        log = (BASE + (timestamp if at is None else at)) * 1000
+        record = UpdateRecord("so", stream, BASE + timestamp, update, at=log)
+        self.platform.log.append(0, record)
+        self.take()
+
+    def take(self) -> None:
+        state = self.platform.state
+        while state.progress[0].next_offset < len(state.log[0]):
+            self.runs.take(state.progress[0].next_offset, len(state.log[0]))
+
+    def stored(self, stream: str) -> dict[int, dict[str, Any]]:
+        names = {number: ref for ref, number in self.platform.state.streams.items()}
+        return {
+            row.timestamp - BASE: json.loads(row.document)
+            for _partition, row in self.platform.state.updates.values()
+            if names[row.stream_id][1] == stream
+        }
+
+    def sent(self, stream: str) -> list[tuple[int, Any, Any]]:
+        said = [
+            (each.timestamp, json.loads(bytes(each.update)))
+            for each in self.platform.state.emitted
+            if each.stream == stream
+        ]
+        return [
+            (timestamp - BASE, document.get("revision"), document.get("early"))
+            for timestamp, document in said
+        ]
+
+
+def values(stored: dict[int, dict[str, Any]]) -> dict[int, int]:
+    return {at: each["channels"]["v"]["current-value"] for at, each in stored.items()}
+
+
+def test_what_is_early_is_sent_and_kept_nowhere_and_wakes_nobody() -> None:
+    p = Platform()
+    p.put("d1", 0)
+    p.put("d0", 1)
+    p.put("d0", 2)
+    p.put("d1", 3)
+
+    assert p.sent("c0") == [(3, 1, True), (3, 2, True)]
+    assert p.stored("c0") == p.stored("r") == p.stored("all") == {}
+
+
+def test_a_revision_takes_the_place_of_the_result_and_who_reads_it_next_reads_it() -> None:
+    p = Platform()
+    p.put("d0", 1)
+    p.put("d0", 5)
+    assert values(p.stored("c0")) == {3: 1}
+    assert values(p.stored("r")) == {3: 1}
+    before = p.sent("r"), p.sent("all")
+    p.put("d0", 2, at=6)
+
+    assert p.sent("c0")[-1] == (3, 2, None)
+    assert values(p.stored("c0")) == {3: 2}
+    assert p.stored("c0")[3]["revision"] == 2
+    assert (p.sent("r"), p.sent("all")) == before, "nobody is woken"
+    p.put("d1", 7)
+    assert values(p.stored("r")) == {3: 1, 7: 2}
+
+
+def test_an_older_revision_is_no_last_output() -> None:
+    p = Platform()
+    for at in (1, 5, 9):
+        p.put("d0", at)
+    p.put("d0", 2, at=9)
+    p.put("d1", 10)
+
+    assert values(p.stored("c0")) == {3: 2, 7: 1}
+    assert values(p.stored("r"))[10] == 1, "the window that ended last"
+
+
+def test_a_task_that_begins_anew_knows_the_revised_one() -> None:
+    p = Platform()
+    p.put("d0", 1)
+    p.put("d0", 5)
+    p.put("d0", 2, at=6)
+    p.runs.task = p.runs._new()
+    p.put("d1", 7)
+
+    assert values(p.stored("r"))[7] == 2
+
+
+def test_what_somebody_writes_into_the_stream_is_stored_whatever_it_says() -> None:
+    p = Platform()
+    p.put("c0", 50, revision=1, early=True)
+
+    assert p.stored("c0")[50]["early"] is True
+    assert values(p.stored("r")) == {50: 7}
+
+
+def a_stream() -> KnownStream:
+    composite = Composite("function", (), (), windowed=True, revises=True)
+    return KnownStream(StreamRef("so", "c"), 7, 1, 12, composite, read_in=(1,))
+
+
+@pytest.mark.parametrize(("document", "stored"), [(EARLY, 0), (REVISED, 1)])
+def test_revisions_do_not_cross_borders_and_early_ones_are_no_rows(
+    document: bytes, stored: int
+) -> None:
+    row = (a_stream(), 9, document, TreeKey(3, 0), 1, (0, 0))
+
+    assert len(rows.updates([row])) == stored
+    assert len(rows.emissions([row])) == 1
+    assert rows.crossings([row], 0) == []
+    assert len(rows.crossings([(*row[:2], b'{"lastUpdate":9}', *row[3:])], 0)) == 1
+
+
+def test_what_is_kept_nowhere_takes_no_bytes() -> None:
+    accounts = Accounts()
+    for document in (EARLY, REVISED):
+        accounts.note([(a_stream(), 9, document, TreeKey(3, 0), 1, (0, 0))], [])
+    uses: dict[Any, Use] = {}
+    accounts.add_to(uses)
+
+    (use,) = uses.values()
+    assert use.bytes == len(REVISED)
