@@ -165,7 +165,7 @@ class Ingest:
             try:
                 address = access.known(found[asked])
                 access.check(address, asked, Right.SEND)
-                exceeded = self._quotas.beyond(address.tenant)
+                exceeded = self._quotas.beyond(address.tenant, len(offered.body))
                 if exceeded is not None:  # before anything is read of what cannot come
                     raise OverQuota(exceeded, address.tenant)
                 ready = self._ready(address, offered, documents.declared(address, asked))

@@ -117,18 +117,19 @@ class SendersQuotas:
                     left, at = known.buckets[name]
                     known.buckets[name] = left + amount, at
 
-    def beyond(self, tenant: int) -> Exceeded | None:
-        """Tell what keeps any update of the tenant out now, as far as is known; asks nobody.
+    def beyond(self, tenant: int, size: int = 1) -> Exceeded | None:
+        """Tell what keeps an update out that takes so many bytes to send; asks nobody.
 
-        So who is refused a thousand times a second costs little, and waits for nobody.
+        As far as is known. So who is refused a thousand times a second costs little, and waits
+        for nobody.
         """
         with self._lock:
             known = self._known.get(tenant)
             if known is None:
                 return None
-            for name in self._rates:
+            for name, amount in zip(self._rates, (1, size), strict=True):
                 most, left = self._left(known, name)
-                if left < min(1, most) or most == 0:
+                if left < min(amount, most) or most == 0:
                     return Exceeded(self._quota(known, name), 1)
         return self._used_up(known, self._of_senders)
 

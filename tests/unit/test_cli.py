@@ -162,6 +162,24 @@ def test_tail_prints_a_line_an_update(monkeypatch, capsys) -> None:
     ]
 
 
+def test_tail_says_what_is_early_and_which_revision_it_is() -> None:
+    frame = '{"channels":{"c":{"current-value":1}},"lastUpdate":7,"revision":3%s}'
+    assert tail.line(frame % ',"early":true') == '7  {"c": 1}  early'
+    assert tail.line(frame % "") == '7  {"c": 1}  revision 3'
+
+
+def test_who_follows_goes_on_behind_what_is_final() -> None:
+    """The result of a window comes with the timestamp of the early ones."""
+    follower = tail.Follower("ws://127.0.0.1:8081", StreamRef(PUMP, "flow"), "t")
+    frame = '{"channels":{},"lastUpdate":%d%s}'
+    follower._seen(frame % (9, ""))
+    follower._seen(frame % (19, ',"revision":1,"early":true'))
+    assert follower.after == 9
+    follower._seen(frame % (9, ',"revision":2'))
+    follower._seen(frame % (19, ""))
+    assert follower.after == 19
+
+
 @pytest.mark.parametrize(
     ("timestamp", "text"),
     [(1, "1"), (1401819725, "2014-06-03T18:22:05Z"), (1401819725500, "2014-06-03T18:22:05Z")],

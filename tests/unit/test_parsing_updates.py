@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servioticy.domain.documents import BadDocument, parse_update
+from servioticy.domain.documents import BadDocument, json_texts, parse_update
 from servioticy.domain.model import Channel, Stream, StreamRef
 from servioticy.domain.values import fits
 
@@ -150,3 +150,17 @@ def test_a_number_has_so_many_digits(digits: int, is_taken: bool) -> None:
     else:
         with pytest.raises(BadDocument, match="more than 1000 digits: line 1 column 20"):
             parse_update(whole, STREAM)
+
+
+@given(before=st.integers(0, 2_100), digits=st.integers(990, 1_010), behind=st.integers(0, 1_100))
+def test_too_many_digits_are_found_wherever_they_begin(
+    before: int, digits: int, behind: int
+) -> None:
+    """What is before and behind has as many digits as are taken at most, and is in texts."""
+    some = ('"' + "1" * 1_000 + '",') * 2
+    text = f'[{some}"{"x" * before}",0.{"7" * digits},"{"y" * behind}"]'.encode()
+    if digits <= 1_000:
+        assert len(json_texts.read(text)) == 5
+    else:
+        with pytest.raises(BadDocument, match="more than 1000 digits"):
+            json_texts.read(text)

@@ -18,7 +18,7 @@ from servioticy.domain.documents.errors import BadDocument, Part
 
 MAX_DIGITS = 1_000
 """One after the other in a number: before its point, behind it, or of its exponent."""
-_MANY_DIGITS = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
+_DIGITS = b"0123456789"
 _TEXT_OR_MANY_DIGITS = re.compile(
     rb'"(?:[^"\\]++|\\.)*+"|(?P<number>[0-9]{%d})' % (MAX_DIGITS + 1), re.DOTALL
 )
@@ -37,9 +37,28 @@ def read(content: bytes | msgspec.Raw) -> Any:
         value = orjson.loads(view)
     except orjson.JSONDecodeError as error:
         raise BadDocument(f"The request is not valid JSON: {error}", "", NOT_JSON) from error
-    if view.nbytes > MAX_DIGITS and _MANY_DIGITS.search(view):
+    if view.nbytes > MAX_DIGITS and _has_many_digits(view):
         _refuse_digits(bytes(view))
     return value
+
+
+def _has_many_digits(view: memoryview) -> bool:
+    """Tell whether too many digits follow each other, in a number or not.
+
+    Of so many one stands at a multiple of their number: only what is around such a place is looked
+    at. To look at each byte takes 7 ms for a MiB, thirty times what it takes to read it.
+    """
+    step = MAX_DIGITS + 1
+    for number, byte in enumerate(bytes(view[MAX_DIGITS::step])):
+        if byte not in _DIGITS:
+            continue
+        place = MAX_DIGITS + number * step
+        before = bytes(view[place - MAX_DIGITS : place])
+        behind = bytes(view[place : place + step])
+        digits = len(before) - len(before.rstrip(_DIGITS))
+        if digits + len(behind) - len(behind.lstrip(_DIGITS)) >= step:
+            return True
+    return False
 
 
 def _refuse_digits(content: bytes) -> None:

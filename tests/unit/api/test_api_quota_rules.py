@@ -184,6 +184,19 @@ def test_who_is_beyond_a_quota_is_known_without_asking() -> None:
     assert ground.send(1) is None, "to ask has used up nothing"
 
 
+def test_a_large_one_is_beyond_a_quota_where_a_small_one_is_not() -> None:
+    """So it is refused before it is read: a MiB takes as long to read as many small ones."""
+    ground = Ground(update_bytes=100)
+    ground.send(60)
+
+    assert ground.quotas.beyond(1, 40) is None
+    exceeded = ground.quotas.beyond(1, 41)
+    assert exceeded is not None
+    assert exceeded.quota.name == "update-bytes"
+    ground.clock.now += 1
+    assert ground.quotas.beyond(1, 1000) is None, "the bucket is full: it may come"
+
+
 @pytest.mark.parametrize("name", OF_SENDERS)
 def test_what_is_metered_keeps_updates_out_there_too(name: str) -> None:
     ground = Ground()
