@@ -157,6 +157,42 @@ def test_how_a_derived_stream_is_computed_is_told(visitor: Person, cellar: Cella
     visitor.look("derived")
 
 
+def test_results_of_windows_that_are_early_or_revised_say_so(
+    visitor: Person, fresh: str, platform: RunningPlatform
+) -> None:
+    window = {"type": "tumbling", "size": "10s", "idle": "1h", "emit": "updates", "lateness": "1m"}
+    channel = {"type": "number", "current-value": "function(air) { return air.sum('v') }"}
+    streams = {
+        "air": {"channels": {"v": {"type": "number"}}},
+        "use": {"window": window, "channels": {"sum": channel}},
+    }
+    document = {"version": "0.2.0", "name": "Use", "streams": streams}
+    status, _, body = platform.request("POST", "/", document, token=fresh)
+    assert status == 201, body
+    id_ = json.loads(body)["id"]
+
+    def send(at: int, value: int) -> None:
+        update = {"channels": {"v": {"current-value": value}}, "lastUpdate": 1_700_000_000 + at}
+        status, _, body = platform.request("PUT", f"/{id_}/streams/air", update, token=fresh)
+        assert status == 202, body
+
+    visitor.sign_in(fresh)
+    visitor.open(f"/console/streams/{id_}/use")
+    visitor.page.get_by_text("live", exact=True).first.wait_for()
+    rows = visitor.page.locator("#rows tr")
+    send(1, 2)
+    rows.filter(has_text="early").filter(has_text="2").wait_for()
+    send(10, 5)
+    rows.nth(1).get_by_role("link").wait_for()
+    assert rows.nth(0).get_by_role("link").count() == 0, "it is kept nowhere"
+    send(3, 4)
+    rows.filter(has_text="revised").filter(has_text="6").wait_for()
+    visitor.look("revised")
+    visitor.page.reload()
+    visitor.sees("revised")
+    assert rows.count() == 1
+
+
 def test_the_topology_shows_what_is_made_of_what_and_how_often(
     visitor: Person, cellar: Cellar
 ) -> None:

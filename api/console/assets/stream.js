@@ -214,14 +214,21 @@ class Rows {
     const time = document.createElement("time");
     time.dataset.local = "";
     time.dateTime = new Date((at / unitsPerSecond(at)) * 1000).toISOString();
-    const trace = document.createElement("a");
-    trace.href = `${this.#body.dataset.trace}?timestamp=${at}`;
-    trace.append(time);
-    row.insertCell().append(trace);
+    const cell = row.insertCell();
+    const said = this.#body.dataset.derived === "true" ? update : {};
+    if (said.early) {
+      cell.append(time, " ", badge("early")); // it is kept nowhere, so nothing leads to it
+    } else {
+      const trace = document.createElement("a");
+      trace.href = `${this.#body.dataset.trace}?timestamp=${at}`;
+      trace.append(time);
+      cell.append(trace);
+      if (said.revision !== undefined) cell.append(" ", badge("revised"));
+    }
     for (const name of this.#channels) {
-      const cell = row.insertCell();
-      cell.className = "number";
-      cell.textContent = shown(update.channels[name]?.["current-value"]);
+      const value = row.insertCell();
+      value.className = "number";
+      value.textContent = shown(update.channels[name]?.["current-value"]);
     }
     localTimes(row);
     this.#body.insertBefore(row, place);
@@ -229,6 +236,13 @@ class Rows {
     while (this.#body.rows.length > ROWS) this.#body.rows[ROWS].remove();
     this.#none.hidden = true;
   }
+}
+
+function badge(word) {
+  const found = document.createElement("span");
+  found.className = "badge";
+  found.textContent = word;
+  return found;
 }
 
 function showNow(update) {
