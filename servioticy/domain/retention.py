@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from servioticy.domain.documents.codes import WRONG_TYPE
+from servioticy.domain.documents.codes import BAD_WINDOW, WRONG_TYPE
+from servioticy.domain.documents.durations import milliseconds
 from servioticy.domain.documents.errors import WHOLE, Part
 from servioticy.domain.model import Timestamp
 from servioticy.domain.timing import MILLISECONDS_FROM
@@ -56,6 +57,19 @@ def check_retention(document: Mapping[str, Any]) -> None:
     for name, content in document["streams"].items():
         place = WHOLE.at("streams", name, KEY, words=f"stream {name}")
         _check(content.get(KEY), place)
+    for name, seconds in kept_seconds(document).items():
+        if seconds is not None and seconds != FOR_EVER:
+            _check_lateness(name, document["streams"][name], seconds)
+
+
+def _check_lateness(name: str, content: Mapping[str, Any], seconds: int) -> None:
+    """Raise BadDocument where windows stay open for longer than their results are kept."""
+    window = content.get("window")
+    lateness = window.get("lateness", "0s") if isinstance(window, dict) else "0s"
+    place = WHOLE.at("streams", name, "window", "lateness", words=f"stream {name}: lateness")
+    if milliseconds(lateness, place, 0) > seconds * 1000:
+        reason = f"is longer than results are kept, {seconds} s by {KEY}"
+        raise place.bad(reason, BAD_WINDOW)
 
 
 def _check(seconds: Any, place: Part) -> None:

@@ -76,7 +76,8 @@ LIMITS = {
     "stream": service_objects.MAX_NAME,
     "where": DEFS["group"]["properties"]["where"]["maxProperties"],
     **dict.fromkeys(
-        ("size", "every", "offset", "gap", "max", "delay", "idle", "silent"), durations.MAX_DAYS
+        ("size", "every", "offset", "gap", "max", "delay", "idle", "lateness", "silent"),
+        durations.MAX_DAYS,
     ),
     "timeout": actuations.MAX_TIMEOUT,
     "parameters": actuations.MAX_PARAMETERS,
@@ -95,6 +96,9 @@ SAID = (
     f"{aliases.MAX_EXPANDED:,} characters",
     f"{windows.MAX_COUNT:,} updates of `count`",
     f"a window has at most {windows.MAX_PANES:,} pieces",
+    f"{windows.MAX_PANES:,} pieces with `size`",
+    f"{windows.LEAST_EARLY} ms at least",
+    f"an update is in at most {windows.MAX_REVISED} windows",
     f"{windows.MAX_BY} channels a stream",
     f"up to {durations.MAX_MONTHS} months",
     f'`max` | string | `"{windows.DEFAULT_MAX}"`',

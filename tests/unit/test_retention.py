@@ -61,3 +61,18 @@ def test_what_cannot_be_acted_upon_is_refused_and_says_nothing_where_it_is_store
 @pytest.mark.parametrize("said", [-1, 1, 5_184_000, MAX_SECONDS, None])
 def test_what_can_is_taken(said: int | None) -> None:
     check_retention({"dataTTL": said, "streams": {"a": {"dataTTL": said}}})
+
+
+@pytest.mark.parametrize(("own", "whole"), [(60, None), (None, 60), (60, -1)])
+def test_windows_stay_open_no_longer_than_results_are_kept(
+    own: int | None, whole: int | None
+) -> None:
+    def a_document(lateness: str) -> dict[str, Any]:
+        window = {"type": "tumbling", "size": "1m", "lateness": lateness}
+        return {"dataTTL": whole, "streams": {"a": {"window": window, "dataTTL": own}}}
+
+    check_retention(a_document("60s"))
+    with pytest.raises(BadDocument, match="longer than results are kept, 60 s by dataTTL") as told:
+        check_retention(a_document("61s"))
+    assert (told.value.code, told.value.pointer) == ("bad-window", "/streams/a/window/lateness")
+    check_retention({"dataTTL": -1, "streams": a_document("61s")["streams"] | {"a": {}}})
