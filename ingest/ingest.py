@@ -15,7 +15,7 @@ from ingest.accepted import accepted
 from ingest.accepting import Accepting
 from ingest.batch_hints import hints
 from ingest.batches import ITEM_BYTES, Sorted, Target, sort
-from ingest.pacing import AT_ONCE, Pacing
+from ingest.pacing import Pacing
 from ingest.parsing.definitions import Definitions
 from ingest.quotas import SendersQuotas
 from ingest.updates import Fault, Offered, Outcome, Sent, Taken, Unread
@@ -128,10 +128,13 @@ class Ingest:
         number = len(found.accepted)
         size = found.bytes + ITEM_BYTES * number
         within(self._accepting.count(places.values(), number, size))
-        for first in range(0, number, AT_ONCE):
-            part = [each.record() for each in found.accepted[first : first + AT_ONCE]]
+        first = 0
+        while first < number:
+            most = self._pacing.at_once(places.values())
+            part = [each.record() for each in found.accepted[first : first + most]]
             self._log.append_all(part)
             self._pacing.appended(places.values(), len(part))
+            first += most
         found.hints = hints(found.accepted, self._accepting.hints)
         return found
 

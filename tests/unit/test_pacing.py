@@ -12,7 +12,14 @@ from support.delivery_stores import Catalog
 from support.played_ingest import PlayedIngest
 
 from api.http.read_after_write import HEADER, ReadAfterWrite
-from ingest.pacing import ACTIVE_SECONDS, AT_ONCE, MAX_TENANTS, Pacing
+from ingest.pacing import (
+    ACTIVE_SECONDS,
+    AT_ONCE,
+    LEAST,
+    MAX_TENANTS,
+    SLICE_SECONDS,
+    Pacing,
+)
 from ingest.updates import Offered, Sent, Taken
 from servioticy.domain.batches.items import Item
 from servioticy.domain.model import SensorUpdate, StreamRef, Timestamp
@@ -36,11 +43,14 @@ class Waits:
     def __init__(self, *shared: int) -> None:
         self.asked: list[list[int]] = []
         self.now = 100.0
+        self.takes = 0.0
+        """seconds until all is worked on"""
         self.pacing = Pacing(self.wait, lambda: self.now)
         self.pacing.saw(shared, OTHER)
 
     def wait(self, addresses: Collection[Address]) -> None:
         self.asked.append([each.partition for each in addresses])
+        self.now += self.takes
 
 
 def test_who_sends_little_waits_for_nothing_and_every_thousand_are_waited_for() -> None:
@@ -54,6 +64,30 @@ def test_who_sends_little_waits_for_nothing_and_every_thousand_are_waited_for() 
     assert waits.asked == [[0, 3]]
     waits.pacing.appended([an_address()], AT_ONCE - 1)
     assert len(waits.asked) == 1
+
+
+def test_what_comes_at_once_takes_a_slice_of_time() -> None:
+    """Fewer where a thousand took longer, and more again where they do not."""
+    waits = Waits(0)
+    one = [an_address()]
+    assert waits.pacing.at_once(one) == AT_ONCE
+    waits.takes = 4 * SLICE_SECONDS
+    waits.pacing.appended(one, AT_ONCE)
+    assert waits.pacing.at_once(one) == AT_ONCE / 4
+    assert waits.pacing.at_once([an_address(2)]) == AT_ONCE
+    waits.pacing.appended(one, AT_ONCE // 4 - 1)
+    assert len(waits.asked) == 1
+    waits.takes = SLICE_SECONDS
+    waits.pacing.appended(one, 1)
+    assert waits.pacing.at_once(one) == AT_ONCE / 4, "that is what fits"
+    waits.takes = 0
+    waits.pacing.appended(one, AT_ONCE // 4)
+    assert waits.pacing.at_once(one) == AT_ONCE / 2
+    waits.takes = 1.0
+    waits.pacing.appended(one, AT_ONCE // 2)
+    assert waits.pacing.at_once(one) == LEAST
+    waits.now += ACTIVE_SECONDS
+    assert waits.pacing.at_once(one) == AT_ONCE, "it is alone"
 
 
 def test_each_tenant_waits_for_its_own() -> None:
