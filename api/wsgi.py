@@ -14,12 +14,13 @@ from api.search.apart import SearchesApart, searching_process
 from api.trials.apart import TrialsApart, trying_process
 from api.updates_lane import UpdatesLane
 from servioticy import bootstrap
+from servioticy.apart.answering import NICE
 from servioticy.settings import Settings
 
 
 def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     """Connect and wire: the application, what reads that wait ask, the lane of updates, quotas."""
-    pool = bootstrap.sandbox_pool(settings)
+    pool = bootstrap.sandbox_pool(settings, nice=NICE)  # it only looks at documents
     ports = bootstrap.ports(settings)
     searches = SearchesApart(searching_process(settings))
     trials = TrialsApart(trying_process(settings))

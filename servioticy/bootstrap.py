@@ -226,12 +226,16 @@ def partition_store(database: Database) -> PostgresPartitionStore:
 
 
 def sandbox_pool(
-    settings: Settings, *, engine: str | None = None, max_workers: int | None = None
+    settings: Settings,
+    *,
+    engine: str | None = None,
+    max_workers: int | None = None,
+    nice: int = 0,
 ) -> SandboxPool:
     """Make a pool of sandbox processes as the settings describe it; they start when it is used.
 
-    `engine` and `max_workers` are in place of the settings'. Raises SetupError if set-up has
-    not downloaded what that engine needs.
+    `engine` and `max_workers` are in place of the settings'; `nice` is how much lower their
+    priority is. Raises SetupError if set-up has not downloaded what that engine needs.
     """
     own = settings.sandbox
     chosen = engine or own.engine
@@ -242,6 +246,7 @@ def sandbox_pool(
         budget_ms_per_update=own.budget_ms_per_update,
         max_workers=max_workers or own.workers,
         unprotected=own.protection == "any",
+        nice=nice,
     )
     return SandboxPool(javascript.require(settings, chosen), options)
 

@@ -21,12 +21,15 @@ from sandbox.guest.scripts import realm
 from sandbox.guest.worker import Shared
 
 
-def main(control_descriptor: int, engine: str, javascript: str, clock: str) -> None:
+def main(
+    control_descriptor: int, engine: str, javascript: str, clock: str, nice: str = "0"
+) -> None:
     """Serve requests on an outside socket until it closes.
 
     `javascript` is the absolute path of the folder with the files of third_party.py, `clock` how
-    time passes in scripts (scripts.py).
+    time passes in scripts (scripts.py), `nice` how much lower the priority of all is.
     """
+    os.nice(int(nice))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
     control = socket.socket(fileno=control_descriptor)
     outside = layers.leave()

@@ -33,3 +33,6 @@ class SandboxOptions:
 
     allow_list: bool = True
     """Whether programs are parsed and held to the allow-list before they run."""
+
+    nice: int = 0
+    """How much lower the priority of its processes is than that of its owner."""

@@ -53,6 +53,7 @@ class SandboxPool:
             worker_idle_seconds=options.idle_seconds + 10,
             unprotected=options.unprotected,
             clock=options.clock,
+            nice=options.nice,
         )
         self._spare = Spare(self._zygote)
         self._approval = Approval(self._zygote, options.idle_seconds, turn=self._checker_turn)

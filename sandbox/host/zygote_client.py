@@ -35,6 +35,7 @@ class ZygoteClient:
         worker_idle_seconds: float,
         unprotected: bool = False,
         clock: str = "frozen",
+        nice: int = 0,
     ) -> None:
         """`javascript` is the absolute path of the folder with the files of third_party.py."""
         self._engine = engine
@@ -42,6 +43,7 @@ class ZygoteClient:
         self._idle_seconds = worker_idle_seconds
         self._unprotected = unprotected
         self._clock = clock
+        self._nice = nice
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._lock = threading.Lock()
@@ -110,7 +112,7 @@ class ZygoteClient:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), paths),
-                    *(self._engine, str(self._javascript), self._clock),
+                    *(self._engine, str(self._javascript), self._clock, str(self._nice)),
                 ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,

@@ -134,6 +134,19 @@ def test_root_does_not_run_scripts() -> None:
 
 
 @engines
+def test_workers_have_the_priority_that_is_wanted(engine: str) -> None:
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    for nice in (0, 3):
+        pool = a_pool(engine=engine, nice=nice)
+        try:
+            with pool._exclusion:
+                worker = pool._workers.of("tenant")
+            assert os.getpriority(os.PRIO_PROCESS, worker.pid) == min(19, own + nice)
+        finally:
+            pool.close()
+
+
+@engines
 def test_no_thread_of_a_worker_has_powers(engine: str) -> None:
     """The engine's threads are not forgotten."""
     pool = a_pool(engine=engine)

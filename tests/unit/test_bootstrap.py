@@ -32,12 +32,12 @@ def test_a_sandbox_is_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> No
         sandbox_engine="quickjs",
     )
     bootstrap.sandbox_pool(settings)
-    bootstrap.sandbox_pool(settings, engine="v8", max_workers=9)
+    bootstrap.sandbox_pool(settings, engine="v8", max_workers=9, nice=5)
 
     described = SandboxOptions(
         budget_ms=7, budget_ms_per_update=0.5, max_workers=3, unprotected=True, engine="quickjs"
     )
-    other = replace(described, engine="v8", max_workers=9)
+    other = replace(described, engine="v8", max_workers=9, nice=5)
     assert made == [(Path("quickjs"), described), (Path("v8"), other)]
 
 
