@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import chain, groupby, islice, takewhile
 from typing import NamedTuple
@@ -93,8 +93,9 @@ class Timed:
         if done < first_early:
             out = ended[: max(0, done - len(changed))]
             head.closed, due = out[-1].end if out else before, head.now
-        _note_told(head.changed, changed[:done], lambda begin: min(before, self._last_end(begin)))
-        _note_told(head.early, early[: max(0, done - first_early)], self._last_end)
+        self._note_told(head.changed, changed[:done], head.over, before)
+        told = early[: max(0, done - first_early)]
+        self._note_told(head.early, told, head.closed, FOREVER)
         due = earlier(due, self._give_up(watermark, reached))
         return Found(found, earlier(due, self._tell_again(was_told=bool(early))), problem)
 
@@ -161,11 +162,24 @@ class Timed:
         head = self._head
         if head.changed:
             return head.now
-        for begin in [each for each in head.early if self._last_end(each) <= head.closed]:
-            del head.early[begin]
         if was_told and not head.early:
             self._times.note()
         return self._times.due if head.early else None
+
+    def _note_told(
+        self, fresh: dict[int, int], told: Sequence[_Coming], least: int, most: int
+    ) -> None:
+        """Note that these have come out as they are now; who has none left is not fresh.
+
+        Windows that end at `least` or earlier never come out so, nor do those that end later
+        than `most`.
+        """
+        until = max(least, told[-1].end) if told else least
+        for begin, after in list(fresh.items()):
+            span = self._grid.pane_of(begin)
+            fresh[begin] = max(after, until)
+            if not self._grid.ends(span, fresh[begin], min(most, self._grid.last_end(span))):
+                del fresh[begin]
 
     def _read(self, coming: _Coming) -> Closed:
         end, panes, is_revision, is_early = coming
@@ -205,17 +219,3 @@ class Timed:
     def _last_end(self, begin: int) -> int:
         """The last end of the windows of the pane that begins there."""
         return self._grid.last_end(self._grid.pane_of(begin))
-
-
-def _note_told(
-    fresh: dict[int, int], told: Sequence[_Coming], last_end: Callable[[int], int]
-) -> None:
-    """Note that these windows have come out as they are now."""
-    if not told:
-        return
-    until = told[-1].end
-    for begin, after in list(fresh.items()):
-        if last_end(begin) <= until:
-            del fresh[begin]
-        elif after < until:
-            fresh[begin] = until
