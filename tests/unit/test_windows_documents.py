@@ -28,7 +28,12 @@ NOT_SAID = {
     *("at most 29000 ms long", "at most 86400000 ms long", "shorter than the", "at most 1000"),
     *("at most 1000; take an every that", "shorter than the size", "no 'Berlin'", "there is no"),
     *("updates between two windows would be", "updates between two windows would be lost"),
-    *("no 'Europe'", "from 100ms to", "in more than 100 windows", "together may have at most 1000"),
+    *(
+        "no 'Europe'",
+        "from 100ms to",
+        "in more than 100 windows",
+        "together may have at most 1000",
+    ),
 }
 """What is told of windows that fit the schema."""
 

@@ -128,7 +128,9 @@ def _of_time(kind: Kind, content: dict[str, Any], part: Part, uses: Uses) -> Win
         _check_steps(_about(size), _about(every), place)
     time, delay, idle = _events(content, part)
     early = _emit(content, part)
-    lateness = milliseconds(content.get("lateness", "0s"), part.at("lateness", words="lateness"), 0)
+    lateness = milliseconds(
+        content.get("lateness", "0s"), part.at("lateness", words="lateness"), 0
+    )
     if size is not None:
         _check_revised(size, every or size, early, lateness, part)
     return Window(
