@@ -3,7 +3,8 @@
 It may lie about its tenant's values. But streams have to be of the region, woken by what the
 answer says and in that order, at most once each and within the bounds; times may only advance,
 and stay among those that went in; every output is of its program's shape; every wake has ended
-in one way, and the first tree has been grown. Anything else is MalformedAnswer.
+in one way, and the first tree has been grown. A result is a revision where its windows say so,
+and no other one. Anything else is MalformedAnswer.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import msgspec
 from sandbox.host.answers import MalformedAnswer, clipped
 from sandbox.host.outputs import Shape, is_one_line
 from sandbox.program import Program
+from sandbox.revisions import Revision, revision_of, without_revision
 from sandbox.trees import ROOT, Call, Ended, Event, Made, Tree, Wiring
 
 MAX_TICKS = 60_000
@@ -257,8 +259,9 @@ class _Reading:
             if at <= before or depth > most:
                 raise MalformedAnswer("an update twice, too deep, or in another order")
             before = at
-            made.append(self._update(row, woken[parent], times[parent], highest))
-            following = NOBODY if is_step else by_node[node]
+            revision = self._revision(node, event) if parent == 0 else None
+            made.append(self._update(row, woken[parent], times[parent], highest, revision))
+            following = NOBODY if is_step or revision else by_node[node]
             woken.append(following)
             wakes += len(following.by_number)
             times.append(row.timestamp)
@@ -284,9 +287,11 @@ class _Reading:
             while coming < len(tree) and (len(paths[coming]), paths[coming]) < place:
                 self._put(tree[coming])
                 coming += 1
-            made.append(self._update(row, woken[parent], times[parent], highest))
-            is_step = parent < len(tree) and tree[parent].only is not None
-            woken.append(NOBODY if is_step else self._wiring.woken[row.node])
+            event = tree[parent] if parent < len(tree) else None
+            revision = None if event is None else self._revision(row.node, event)
+            made.append(self._update(row, woken[parent], times[parent], highest, revision))
+            is_step = event is not None and event.only is not None
+            woken.append(NOBODY if is_step or revision else self._wiring.woken[row.node])
             times.append(row.timestamp)
             paths.append(path)
         for event in tree[coming:]:
@@ -295,16 +300,27 @@ class _Reading:
         self._wakes += sum([len(each.by_number) for each in woken])
         return made
 
-    def _update(self, row: _Row, woken: Woken, trigger: int, highest: int) -> Made:
+    def _revision(self, node: int, event: Event) -> Revision | None:
+        """Return which revision an output has to be that an event has made."""
+        return revision_of(event.document) if self._wiring.nodes[node].windowed else None
+
+    def _update(
+        self, row: _Row, woken: Woken, trigger: int, highest: int, revision: Revision | None
+    ) -> Made:
         """Return a new update; its document is looked at later, with others."""
         wake, node, timestamp, document = row.wake, row.node, row.timestamp, row.document
         if woken.by_number.get(wake) != node:
             raise MalformedAnswer("an update of a stream that was not woken")
         lasts, counts = self._lasts, self._counts
         last = lasts.get(node)
-        if not trigger <= timestamp <= highest or (last is not None and timestamp <= last):
+        if revision is not None:
+            if timestamp != trigger or revision_of(bytes(document)) != revision:
+                raise MalformedAnswer("another revision, or of another time")
+            document = msgspec.Raw(without_revision(bytes(document)))
+        elif not trigger <= timestamp <= highest or (last is not None and timestamp <= last):
             raise MalformedAnswer("not a time that follows from the inputs")
-        lasts[node] = timestamp
+        if revision is None or (not revision.early and (last is None or timestamp >= last)):
+            lasts[node] = timestamp
         counts[node] = counts.get(node, 0) + 1
         if self._call.refused and node in self._call.refused:
             raise MalformedAnswer("an update of a program that does not run")
@@ -317,9 +333,9 @@ class _Reading:
         output[0].append(document)
         output[1].append(timestamp)
         state = None
-        if self._wiring.nodes[node].by_input or row.state is not NO_STATE:
+        if (self._wiring.nodes[node].by_input and not revision) or row.state is not NO_STATE:
             state = self._state(row)
-        return _made(Made, (row.parent, wake, node, timestamp, bytes(document), state, None))
+        return _made(Made, (row.parent, wake, node, timestamp, bytes(row.document), state, None))
 
     def _state(self, row: _Row) -> bytes:
         """Return what the composite gets next time."""

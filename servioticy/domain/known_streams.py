@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from sandbox import trees
+from sandbox.revisions import Revision, revision_of
 from servioticy.domain.emissions import Head, head
 from servioticy.domain.model import Composite, StreamRef
-from servioticy.domain.revisions import Revision, revision_of
 
 
 class Wake(NamedTuple):
@@ -56,7 +56,7 @@ class KnownStream:
     entries: tuple[Entry, ...] = field(default=())
     """All regions that an update of it which comes from outside enters."""
     revises: bool = field(init=False)
-    """Some of what is computed are revisions (`revisions.py`)."""
+    """Some of what is computed are revisions (`sandbox/revisions.py`)."""
 
     @property
     def key(self) -> str:

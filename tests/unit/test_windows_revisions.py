@@ -11,7 +11,7 @@ from windowed_composite import BASE, Composite, windows
 from servioticy.domain.evaluators.operators import Answer
 from servioticy.domain.evaluators.windows.cutting import MAX_READ
 from servioticy.domain.evaluators.windows.head import HEAD, read_head
-from servioticy.domain.revisions import Revision, revision_of
+from sandbox.revisions import Revision, revision_of
 
 TUMBLING = {"type": "tumbling", "size": "10s"}
 LATE = TUMBLING | {"lateness": "20s"}

@@ -179,7 +179,7 @@
     input === argument || ((node.options & WINDOWED) !== 0 && input !== node.own);
 
   // Behind the timestamp of a result, where it is one of windows that have not ended, or that have
-  // ended before and are changed (servioticy/domain/revisions.py); else nothing.
+  // ended before and are changed (sandbox/revisions.py); else nothing.
   function revisionOf(node, update) {
     if ((node.options & WINDOWED) === 0) return "";
     const value = valueOf(update);

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from sandbox import ProcessorSeconds, TookTooLong
+from sandbox.revisions import revision_of
 from sandbox.trees import Call, Grown, Last, Made
 from servioticy.domain.evaluators.stepwise import Endings, Stepwise
-from servioticy.domain.revisions import revision_of
 from servioticy.domain.timing import becomes_last
 
 

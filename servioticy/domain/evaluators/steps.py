@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from sandbox.revisions import revision_of
 from sandbox.trees import CLOCK, Bounds, Call, Event, Grown, Kept, Last, Made, Node, Wake, Wiring
 from servioticy.domain.cache import Cache
-from servioticy.domain.revisions import revision_of
 from servioticy.domain.timing import triggers
 from servioticy.domain.verdicts import STALE
 from servioticy.domain.wirings import wiring as wiring_of

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias
 
+from sandbox.revisions import revision_of
 from sandbox.trees import NOBODY, Call, Ended, Event, Grown, Kept, Last, Made, Path, Wake
 from servioticy.domain.evaluators.steps import Lasts, Outcome, decided_here, step
-from servioticy.domain.revisions import revision_of
 from servioticy.domain.timing import becomes_last
 from servioticy.domain.verdicts import HOP_LIMIT, SUPERSEDED
 

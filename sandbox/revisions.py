@@ -29,3 +29,9 @@ def revision_of(document: bytes) -> Revision | None:
     """
     found = _MARK.search(document, max(0, len(document) - _LONGEST))
     return None if found is None else Revision(int(found[1]), found[2] is not None)
+
+
+def without_revision(document: bytes) -> bytes:
+    """Return it as if it were the result of windows that have ended."""
+    found = _MARK.search(document, max(0, len(document) - _LONGEST))
+    return document if found is None else document[: found.start()] + b"}"
