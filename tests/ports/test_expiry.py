@@ -182,7 +182,7 @@ def test_a_changed_document_keeps_for_as_long_as_it_says_now(
     put(storage, times)
     assert seen(storage) == times
 
-    document = b'{"dataTTL":-1,"streams":{"a":{"dataTTL":60,"channels":{}},"b":{"channels":{}}}}'
+    document = b'{"dataTTL":-1,"streams":{"a":{"dataTTL":3600,"channels":{}},"b":{"channels":{}}}}'
     new = a_service_object(tenant, "so1", document=document)
     assert storage.change_store.replace(new, storage.node("so1").revision) is not None
 
