@@ -1,4 +1,4 @@
-"""What the pool believes of revisions: those that the windows say, of their time, and no others."""
+"""What the pool believes of revisions: what the windows say, of their time, and nothing else."""
 
 from __future__ import annotations
 

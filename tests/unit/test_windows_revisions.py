@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from windowed_composite import BASE, Composite, windows
 
+from sandbox.revisions import Revision, revision_of
 from servioticy.domain.evaluators.operators import Answer
 from servioticy.domain.evaluators.windows.cutting import MAX_READ
 from servioticy.domain.evaluators.windows.head import HEAD, read_head
-from sandbox.revisions import Revision, revision_of
 
 TUMBLING = {"type": "tumbling", "size": "10s"}
 LATE = TUMBLING | {"lateness": "20s"}
