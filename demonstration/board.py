@@ -8,8 +8,10 @@ import statistics
 import threading
 import time
 from collections import deque
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from demonstration.gauge import Band
 from demonstration.series import Reading
 from demonstration.sparkline import sparkline
 from demonstration.templates import Shown
@@ -19,12 +21,13 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 WIDEST, NARROWEST = 80, 10
-BESIDE_THE_LINE = 44
+BESIDE_THE_LINE = 46
 """Columns of a row that are not its sparkline; a row that wraps could not be redrawn."""
 
 LATENCIES_KEPT = 500
 REDRAW_SECONDS = 0.15
 PLAIN_SECONDS = 4.0
+BANDS_BEGIN = "  [what is expected] of the last value, then the ones before: ▲ ▼ were outside"
 
 
 class Trace:
@@ -54,17 +57,18 @@ class Board:
 
     def __init__(self, shown: tuple[Shown, ...], console: Console | None = None) -> None:
         """Draw into this terminal; print plain lines now and then where there is none."""
-        self._shown = shown
         self._live = None if console is None else _display(console)
         whole = shutil.get_terminal_size().columns if console is None else console.width
         columns = whole - BESIDE_THE_LINE
         self._width = max(NARROWEST, min(WIDEST, columns))
-        self._traces = {each: Trace(self._width) for each in shown}
+        self._traces = {each: Trace(self._width) for each in shown if not each.anomalies}
+        self._bands = {each: Band(self._width) for each in shown if each.anomalies}
         self._values: dict[Shown, float | bool] = {}
         self._counts = dict.fromkeys(shown, 0)
         self._alarms = dict.fromkeys(shown, 0)
         self._alarmed: set[Shown] = set()
-        self._newest: dict[Shown, int] = {}
+        self._newest: dict[tuple[Shown, str], int] = {}
+        self._newest_anomaly = ""
         self._sent_at: dict[int, float] = {}
         self._latencies: deque[float] = deque(maxlen=LATENCIES_KEPT)
         self._lock = threading.Lock()
@@ -81,17 +85,37 @@ class Board:
         values = {name: each["current-value"] for name, each in update["channels"].items()}
         with self._lock:
             self._values[shown] = values[shown.channel]
-            self._traces[shown].add(float(values[shown.channel]))
+            if shown.anomalies:
+                self._bands[shown].add(values[shown.channel], values["low"], values["high"])
+            else:
+                self._traces[shown].add(float(values[shown.channel]))
             self._counts[shown] += 1
-            self._newest[shown] = update["lastUpdate"]
+            self._newest[shown, shown.stream] = update["lastUpdate"]
             self._count_alarm(shown, bool(values.get("anomaly")))
             sent_at = self._sent_at.get(update["lastUpdate"])
             if sent_at is not None:
                 self._latencies.append((now - sent_at) * 1000)
 
-    def newest(self, shown: Shown) -> int:
+    def flagged(self, shown: Shown, frame: str) -> None:
+        """An anomaly of a series has arrived."""
+        update = json.loads(frame)
+        value, at = update["channels"][shown.channel]["current-value"], update["lastUpdate"]
+        when = datetime.fromtimestamp(at, UTC)
+        with self._lock:
+            self._alarms[shown] += 1
+            self._newest[shown, shown.anomalies] = at
+            self._newest_anomaly = (
+                f"  newest anomaly: {shown.label} {_text(value)} {shown.unit} at {when:%F %R} UTC"
+            )
+
+    def newest(self, shown: Shown, stream: str) -> int:
         """Return the largest timestamp seen of a stream; 0 before the first."""
-        return self._newest.get(shown, 0)
+        return self._newest.get((shown, stream), 0)
+
+    def anomalies(self, shown: Shown) -> int:
+        """Return how many anomalies of a series have arrived."""
+        with self._lock:
+            return self._alarms[shown]
 
     def last(self, shown: Shown) -> tuple[int, float | bool | None]:
         """Return how many updates of a stream have arrived, and the value of the last."""
@@ -110,7 +134,7 @@ class Board:
             return
         self._next_draw = now + (REDRAW_SECONDS if self._live else PLAIN_SECONDS)
         with self._lock:
-            lines = [self._line(each) for each in self._shown]
+            lines = self._lines()
         if self._live is None:
             print("\n".join(lines), end="\n\n", flush=True)
         else:
@@ -126,10 +150,20 @@ class Board:
             self._alarms[shown] += 1
         (self._alarmed.add if alarmed else self._alarmed.discard)(shown)
 
-    def _line(self, shown: Shown) -> str:
-        points = self._traces[shown].points
-        drawn = sparkline(points, self._width)
-        alarms = f", {self._alarms[shown]} alarms" if self._alarms[shown] else ""
+    def _lines(self) -> list[str]:
+        lines = [self._line(each, self._plain(each)) for each in self._traces]
+        if self._bands:
+            lines.append(BANDS_BEGIN)
+            lines += [self._line(each, band.drawn()) for each, band in self._bands.items()]
+            lines += [self._newest_anomaly] if self._newest_anomaly else []
+        return lines
+
+    def _plain(self, shown: Shown) -> str:
+        return sparkline(self._traces[shown].points, self._width)
+
+    def _line(self, shown: Shown, drawn: str) -> str:
+        what = "flagged" if shown.anomalies else "alarms"
+        alarms = f", {self._alarms[shown]} {what}" if self._alarms[shown] else ""
         value = f"{_text(self._values.get(shown)):>7} {shown.unit:<3}"
         return (
             f"  {shown.label:<12}{value} {drawn:<{self._width}} {self._counts[shown]:>5}{alarms}"
@@ -151,7 +185,7 @@ def _coloured(lines: list[str]) -> Group:
     from rich.text import Text
 
     drawn = Text("\n".join(lines), no_wrap=True, overflow="crop")
-    drawn.highlight_regex(r"\d+ alarms", "bold red")
+    drawn.highlight_regex(r"\d+ (alarms|flagged)|[!▲▼]+", "bold red")
     drawn.highlight_regex(r"[\u2581-\u2588]+", "cyan")
     # The cursor waits below, where the next program writes if this process is killed.
     return Group(drawn, Text(""))

@@ -11,7 +11,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from demonstration import smoothing
 from demonstration.series import Reading
+from demonstration.templates import BANDS
 
 Values = dict[str, float | bool]
 """The value of each channel."""
@@ -28,6 +30,11 @@ MAX_DIFFERENCES = 10
 def expected(room: Sequence[Reading], water: Sequence[Reading]) -> dict[tuple[str, str], Updates]:
     """Return what each stream holds once both series are computed, by document and stream."""
     scores = dict(_stream(room, _scores))
+    bands = {
+        (each.document, stream): updates
+        for each in BANDS
+        for stream, updates in _banded([*room, *water], each.label).items()
+    }
     return {
         ("fahrenheit", "fahrenheit"): dict(_stream(room, _fahrenheit)),
         ("dew_point", "dew_point"): dict(_stream(room, _dew_point)),
@@ -35,6 +42,7 @@ def expected(room: Sequence[Reading], water: Sequence[Reading]) -> dict[tuple[st
         ("comfort", "comfort"): {at: {"mean": _mean(each)} for at, each in scores.items()},
         ("occupied", "occupied"): dict(_stream(room, _occupied)),
         ("water_main", "watch"): dict(_stream(water, _watch)),
+        **bands,
     }
 
 
@@ -150,6 +158,24 @@ def _watch(woken: Woken) -> Values:
         "flow": flow,
         "ema": last["ema"] + 0.05 * max(-limit, min(limit, distance)),
         "deviation": last["deviation"] + 0.05 * (min(limit, abs(distance)) - last["deviation"]),
+    }
+
+
+def _banded(readings: Sequence[Reading], device: str) -> dict[str, Updates]:
+    """Return what the streams of `band.json` hold for a device."""
+    series = [(each.timestamp, each.value) for each in readings if each.device == device]
+    points = list(smoothing.band(series))
+    means = smoothing.smoothed(value for _, value in series)
+    return {
+        "smoothed": {
+            at: {"value": value, "mean": mean}
+            for (at, value), mean in zip(series, means, strict=True)
+        },
+        "band": {
+            each.at: {name: value for name, value in each._asdict().items() if name != "at"}
+            for each in points
+        },
+        "anomalies": {each.at: {"value": each.value} for each in points if each.is_anomaly},
     }
 
 

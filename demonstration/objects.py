@@ -19,7 +19,7 @@ from servioticy.storage.roles import Role
 from servioticy.storage.tenants import PostgresTenants
 
 TENANT = "demonstration"
-COMPOSITES = tuple(dict.fromkeys(each.document for each in templates.SHOWN))
+COMPOSITES = tuple(each.document for each in (*templates.SHOWN, *templates.BANDS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from demonstration import checking, objects, replay, scoring, series
+from demonstration import checking, objects, plot, replay, scoring, series
 from demonstration.board import Board
 from demonstration.series import Reading
-from demonstration.templates import SHOWN, STREAM, Shown
+from demonstration.templates import BANDS, SHOWN, STREAM
 from servioticy import terminal
 from servioticy.client.follower import Follower
 from servioticy.client.rest import Rest
@@ -19,6 +21,11 @@ from servioticy.settings import Settings
 from servioticy.settings.places import api_url, reachable
 
 SECONDS_TO_ARRIVE = 10.0
+ROWS = (*SHOWN, *BANDS)
+FOLLOWED = tuple((each, each.stream) for each in ROWS) + tuple(
+    (each, each.anomalies) for each in BANDS
+)
+"""The streams of which each update is shown as it comes."""
 
 
 def play(settings: Settings, speed: float, again: bool, stays: bool = True) -> bool:
@@ -33,11 +40,13 @@ def play(settings: Settings, speed: float, again: bool, stays: bool = True) -> b
     api, ids = objects.rest(settings, made.token), dict(made.ids)
     waiting = [replay.not_sent(api, ids, each) for each in (room, water)]
     _introduce(made.are_new, sum(map(len, waiting)))
-    board = Board(SHOWN, terminal.console(sys.stdout))
+    board = Board(ROWS, terminal.console(sys.stdout))
     if any(waiting):
         stop = threading.Event()
-        for shown in SHOWN:
-            _watch(settings, made.token, ids, shown, board, api, stop)
+        for shown, stream in FOLLOWED:
+            on_frame = board.flagged if stream == shown.anomalies else board.seen
+            ref = StreamRef(ids[shown.document], stream)
+            _watch(settings, made.token, ref, partial(on_frame, shown), api, stop)
         replays = [
             replay.Replay(
                 objects.rest(settings, made.token),
@@ -56,6 +65,7 @@ def play(settings: Settings, speed: float, again: bool, stays: bool = True) -> b
         stop.set()
         _summarize(board, sum(map(len, waiting)))
     _judge(api, ids, room, water)
+    _draw_bands(settings, api, ids, water)
     if not stays:
         return _check(api, ids, room, water, board, made.are_new)
     _what_next(settings, ids)
@@ -65,7 +75,10 @@ def play(settings: Settings, speed: float, again: bool, stays: bool = True) -> b
 def _introduce(are_new: bool, waiting: int) -> None:
     if are_new:
         _say("\nDemonstration: an office room (four devices) and a water main, recorded series")
-        _say(f"made 5 devices and 5 composite objects; {waiting} updates go through the API:\n")
+        _say(
+            f"made {len(series.UNITS)} devices and {len(objects.COMPOSITES)} composite objects; "
+            f"{waiting} updates go through the API:\n"
+        )
     elif waiting:
         _say(f"\nDemonstration: continued where it ended; {waiting} updates are left:\n")
     else:
@@ -75,23 +88,21 @@ def _introduce(are_new: bool, waiting: int) -> None:
 def _watch(
     settings: Settings,
     token: str,
-    ids: dict[str, str],
-    shown: Shown,
-    board: Board,
+    stream: StreamRef,
+    on_frame: Callable[[str], None],
     api: Rest,
     stop: threading.Event,
 ) -> None:
     """Follow a stream from its last stored update on, so that nothing is missed meanwhile."""
-    stream = StreamRef(ids[shown.document], shown.stream)
     after = api.last_timestamp(*stream) or 0
     url = f"ws://{reachable(settings.host)}:{settings.delivery.port}"
     follower = Follower(url, stream, token, after)
 
     def follow() -> None:
         for frame in follower.updates(stop):
-            board.seen(shown, frame)
+            on_frame(frame)
 
-    threading.Thread(target=follow, name=f"watch-{shown.stream}", daemon=True).start()
+    threading.Thread(target=follow, name=f"watch-{stream.stream}", daemon=True).start()
 
 
 def _show(replays: list[replay.Replay], board: Board) -> None:
@@ -107,9 +118,9 @@ def _show(replays: list[replay.Replay], board: Board) -> None:
 
 def _wait_for_the_last(api: Rest, ids: dict[str, str], board: Board) -> None:
     """A read sees what was derived from everything sent before it: so this is the end."""
-    last = {each: api.last_timestamp(ids[each.document], each.stream) or 0 for each in SHOWN}
+    last = {each: api.last_timestamp(ids[each[0].document], each[1]) or 0 for each in FOLLOWED}
     deadline = time.monotonic() + SECONDS_TO_ARRIVE
-    while any(board.newest(each) < last[each] for each in SHOWN):
+    while any(board.newest(*each) < last[each] for each in FOLLOWED):
         if time.monotonic() > deadline:
             break
         board.draw()
@@ -145,6 +156,26 @@ def _judge(api: Rest, ids: dict[str, str], room: list[Reading], water: list[Read
     )
 
 
+def _draw_bands(settings: Settings, api: Rest, ids: dict[str, str], water: list[Reading]) -> None:
+    """Draw what is stored of the bands, and tell where."""
+    panels = []
+    for each in BANDS:
+        stored = api.updates(ids[each.document], each.stream)
+        flags = api.updates(ids[each.document], each.anomalies)
+        panels.append(plot.Panel(each.label, each.unit, plot.points(stored), plot.times(flags)))
+    file = objects.token_file(settings).with_name("bands.svg")
+    file.write_text(plot.drawn(panels), "utf-8")
+    counts = ", ".join(f"{each.label} {len(each.anomalies)}" for each in panels)
+    flow = [(each.timestamp, each.value) for each in water]
+    score = scoring.water_score(flow, [(at, True) for at in sorted(panels[-1].anomalies)])
+    _say(
+        f"bands: values outside are {counts};\n"
+        f"  of the water main's they tell {score.found} of {score.known} known segments, "
+        f"{score.false_alarms} times something else\n"
+        f"  drawn in {_shortest(file)}"
+    )
+
+
 def _check(
     api: Rest,
     ids: dict[str, str],
@@ -166,9 +197,9 @@ def _check(
     wanted = checking.expected(room, water)
     for (document, stream), updates in wanted.items():
         stored = api.updates(ids[document], stream)
-        wrong += [f"{stream}: {each}" for each in checking.differences(updates, stored)]
+        wrong += [f"{document} {stream}: {each}" for each in checking.differences(updates, stored)]
     if shown_whole:
-        for shown in SHOWN:
+        for shown in ROWS:
             (count, value), updates = board.last(shown), wanted[shown.document, shown.stream]
             last = updates[max(updates)][shown.channel]
             if count != len(updates) or not checking.equal(value, last):
@@ -176,6 +207,10 @@ def _check(
                     f"{shown.label}: shown are {count} updates, the last {value}, "
                     f"instead of {len(updates)}, the last {last}"
                 )
+        for shown in BANDS:
+            flagged, updates = board.anomalies(shown), wanted[shown.document, shown.anomalies]
+            if flagged != len(updates):
+                wrong.append(f"{shown.label}: flagged are {flagged} instead of {len(updates)}")
     for each in wrong:
         _say(f"wrong: {each}")
     if not wrong:
@@ -188,8 +223,7 @@ def _what_next(settings: Settings, ids: dict[str, str]) -> None:
     api = api_url(settings)
     live = f"ws://{reachable(settings.host)}:{settings.delivery.port}"
     data = f" --data {settings.data}" if settings.data_path.name != "servioticy-data" else ""
-    file = objects.token_file(settings)
-    token = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    token = _shortest(objects.token_file(settings))
     flow, watch = ids["flow"], ids["water_main"]
     burst = '{"channels":{"flow":{"current-value":12.5}},"lastUpdate":\'$(date +%s)\'}'
     _say(f"""
@@ -202,6 +236,10 @@ The platform goes on running until Ctrl-C. Try, in another terminal:
   curl -H "Authorization: $SERVIOTICY_TOKEN" {api}/{watch}/streams/watch/lastUpdate
   curl -H "Authorization: $SERVIOTICY_TOKEN" {api}/{ids["occupied"]}/streams/occupied/status
 Live: {live}/{watch}/streams/watch/live?access_token=...""")
+
+
+def _shortest(file: Path) -> Path:
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
 
 
 def _say(text: str) -> None:

@@ -15,5 +15,9 @@ def sparkline(values: Sequence[float], width: int) -> str:
     low, high = min(shown), max(shown)
     if low == high:
         return BLOCKS[0] * len(shown)
-    steps = len(BLOCKS) - 1
-    return "".join(BLOCKS[round((value - low) / (high - low) * steps)] for value in shown)
+    return "".join(block((value - low) / (high - low)) for value in shown)
+
+
+def block(part: float) -> str:
+    """Return the lowest block for 0, the highest for 1."""
+    return BLOCKS[round(part * (len(BLOCKS) - 1))]

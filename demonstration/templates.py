@@ -24,6 +24,8 @@ class Shown:
     channel: str
     label: str
     unit: str
+    anomalies: str = ""
+    """The stream of the same document that has those of its updates which fall out of its band."""
 
 
 SHOWN = (
@@ -33,6 +35,13 @@ SHOWN = (
     Shown("occupied", "occupied", "occupied", "occupied", ""),
     Shown("water_main", "watch", "flow", "water main", "l/s"),
 )
+
+BANDS = tuple(
+    Shown(f"band:{name}", "band", "value", name, UNITS[name], "anomalies")
+    for name in ("temperature", "humidity", "co2", "flow")
+)
+"""One document for each series, `band.json`. Light is none of them: it is 0 all night, without
+any deviation, so whatever the smoothed series keeps of the day would be outside."""
 
 
 def device(name: str) -> dict[str, Any]:
@@ -46,9 +55,14 @@ def device(name: str) -> dict[str, Any]:
 
 
 def composite(name: str, ids: Mapping[str, str]) -> dict[str, Any]:
-    """Return the document of that name, with the devices' ids where it names them."""
+    """Return the document of that name, with the devices' ids where it names them.
+
+    One for any series has the device behind its name, as in `band:co2`.
+    """
+    file, _, series = name.partition(":")
+    names = {**ids, "series": ids[series], "channel": series} if series else ids
     document: dict[str, Any] = json.loads(
-        PLACEHOLDER.sub(lambda found: ids[found[1]], template(name))
+        PLACEHOLDER.sub(lambda found: names[found[1]], template(file))
     )
     return document
 

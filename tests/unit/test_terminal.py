@@ -11,7 +11,7 @@ from rich.console import Console
 from command import doctor
 from command.doctor import Check
 from demonstration.board import Board
-from demonstration.templates import SHOWN
+from demonstration.templates import BANDS, SHOWN
 from servioticy import terminal
 from servioticy.embedded import setup
 
@@ -104,3 +104,18 @@ def test_the_board_is_drawn_in_its_place_and_leaves_the_cursor(
     assert UP in drawn
     board.close()
     assert "\n" in seen.getvalue()[len(drawn) :]
+
+
+def test_what_is_outside_its_band_is_red(console: Console, seen: Terminal) -> None:
+    board = Board((BANDS[0],), console)
+    for at, value in ((1, 20.0), (2, 30.0)):
+        values = {"value": value, "smoothed": 20.0, "low": 19.0, "high": 21.0}
+        channels = {name: {"current-value": each} for name, each in values.items()}
+        board.seen(BANDS[0], json.dumps({"channels": channels, "lastUpdate": at}))
+        board.draw(at_once=True)
+    board.close()
+
+    inside, _, outside = seen.getvalue().partition("30.0")
+    assert "[····●····]" in inside
+    assert "\x1b[1;31m!" not in inside
+    assert "[·········] \x1b[1;31m!" in outside

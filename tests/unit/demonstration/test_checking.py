@@ -8,7 +8,7 @@ from demonstration import __main__ as demonstration
 from demonstration import checking, series
 from demonstration.checking import differences, expected
 from demonstration.series import Reading
-from demonstration.templates import SHOWN
+from demonstration.templates import BANDS, SHOWN
 
 ROOM = [
     Reading("temperature", 1, 20.0),
@@ -53,8 +53,10 @@ def test_what_a_few_readings_make_of_the_streams() -> None:
 def test_every_stream_that_is_shown_is_expected() -> None:
     found = expected(list(series.room()), list(series.water()))
 
-    assert {(each.document, each.stream) for each in SHOWN} <= found.keys()
-    assert all(len(each) > 200 for each in found.values())
+    assert all(len(found[each.document, each.stream]) > 200 for each in (*SHOWN, *BANDS))
+    for each in BANDS:
+        anomalies, band = found[each.document, each.anomalies], found[each.document, each.stream]
+        assert 0 < len(anomalies) < len(band) == len(found[each.document, "smoothed"]) - 23
 
 
 def test_equal_streams_do_not_differ() -> None:

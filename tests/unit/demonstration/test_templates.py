@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from demonstration import templates
 from demonstration.objects import COMPOSITES
 from demonstration.series import UNITS
+from demonstration.smoothing import DEVIATIONS, SMOOTHING, VALUES
 from sandbox import argument_names
 from servioticy.domain.documents import parse_service_object
 
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "anomalies.md"
 IDS = {name: f"id0of0{name}" for name in UNITS}
 
 
@@ -30,7 +36,7 @@ def test_composites_are_understood(name: str) -> None:
 
 
 def test_what_is_shown_exists() -> None:
-    for shown in templates.SHOWN:
+    for shown in (*templates.SHOWN, *templates.BANDS):
         document = templates.composite(shown.document, IDS)
         assert shown.channel in document["streams"][shown.stream]["channels"]
 
@@ -39,3 +45,25 @@ def test_both_dialects_are_shown() -> None:
     versions = {templates.composite(name, IDS)["version"] for name in COMPOSITES}
 
     assert versions == {"0.1.0", "0.2.0"}
+
+
+def test_bands_are_one_document_with_other_names() -> None:
+    co2, flow = (templates.composite(f"band:{name}", IDS) for name in ("co2", "flow"))
+
+    assert co2["groups"]["series"]["soIds"] == [IDS["co2"]]
+    assert json.loads(json.dumps(co2).replace("co2", "flow")) == flow
+
+
+def test_numbers_of_the_document_are_those_that_are_computed_with_apart() -> None:
+    text = templates.template("band")
+
+    assert f"s + (1 - {SMOOTHING}) * (x - s)" in text
+    assert f'{{"type": "count", "size": {VALUES}, "every": 1}}' in text
+    reach = f"{DEVIATIONS} * Math.sqrt({VALUES - 1} / {VALUES}) * smoothed.stdev('value')"
+    assert text.count(reach) == 2
+
+
+def test_a_page_prints_the_document_of_bands() -> None:
+    (printed,) = re.findall(r"/band\.json <<'END'\n(.*?)\nEND", PAGE.read_text("utf-8"), re.DOTALL)
+
+    assert json.loads(printed) == templates.composite("band:celsius", {"celsius": "room"})
