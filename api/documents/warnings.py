@@ -11,6 +11,7 @@ from api.services import Services
 from servioticy.domain.access import readable, seen_by
 from servioticy.domain.documents.asked_of_windows import asked_of_windows
 from servioticy.domain.documents.dialects import version_warning
+from servioticy.domain.documents.filters_that_pass import filters_that_pass
 from servioticy.domain.findings import findings
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, ServiceObject, StreamRef
@@ -28,6 +29,7 @@ def warnings(
     """`warnings`, if there are any."""
     found = version_warning(orjson.loads(document))
     if any(each.composite for each in definition.streams):
+        found += islice(filters_that_pass(definition), MAX_WARNINGS)
         found += islice(asked_of_windows(definition), MAX_WARNINGS)
         found += _of_trees(definition, caller, services)
     return {"warnings": found} if found else {}
