@@ -26,6 +26,7 @@ from servioticy.domain.documents.callbacks import check_subscription
 from servioticy.domain.documents.conditions import dynamic_groups
 from servioticy.domain.documents.criteria import parse_criteria
 from servioticy.domain.documents.errors import WHOLE
+from servioticy.domain.documents.filters_that_pass import filters_that_pass
 from servioticy.domain.documents.parameters import complete, parse_parameters
 from servioticy.domain.documents.templates import parse_template
 from servioticy.domain.documents.windows import parse_window
@@ -135,11 +136,15 @@ def _window(content: Any, code: str) -> None:
         parse_window(WHOLE, content, [code])
 
 
-def _over_windows(code: str) -> Definition:
+def _over_windows(code: str, pre_filter: str | None = None) -> Definition:
     """Return a document of one stream over windows with this code, which is not parsed."""
     ref = StreamRef("so", "a")
     composite = Composite(
-        "function", (Input("a", (ref,)),), (Channel("v", "number", code=code),), window=WINDOW
+        "function",
+        (Input("a", (ref,)),),
+        (Channel("v", "number", code=code),),
+        pre_filter=pre_filter,
+        window=WINDOW,
     )
     streams = (Stream(ref, ()), Stream(StreamRef("so", "c"), (), composite))
     return Definition("so", streams, (), public=False)
@@ -248,6 +253,15 @@ WORST: dict[str, Worst] = {
             lambda definition: list(asked_of_windows(definition)),
         )
         for words in ("a.", "a . b ( ' ", "a.b('x", "$input", "a.mean('x", "a ", " ", "a" * 1000)
+    },
+    **{
+        f"filters that are functions: with many {words!r}": Worst(
+            "servioticy/domain/documents/filters_that_pass.py",
+            BODY,
+            lambda n, words=words: _over_windows("1", words * (n // len(words))),
+            lambda definition: list(filters_that_pass(definition)),
+        )
+        for words in (" ", "a", "(", "(a", "async ", "function ", "() ", "a = ")
     },
     "JSON: a NUL behind many texts": Worst(
         "servioticy/domain/documents/json_texts.py",
