@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Protocol, cast
 
+from pipeline.sharing.pressing import Pressing, foremost
 from servioticy.errors import Unavailable
 from servioticy.metrics import Registry
 from servioticy.metrics.names import (
@@ -21,10 +22,15 @@ from servioticy.metrics.names import (
     SANDBOX_KILLS,
     STAGE_SECONDS,
     STORED_UPDATES,
+    TENANT_OVER,
+    TENANT_PUT_OFF,
 )
 from servioticy.ports.batches import Batch
 from servioticy.ports.expiry import Expired
 from servioticy.ports.partition_store import PartitionStore
+
+MOST_PRESSING = 5
+"""Tenants of a partition that are told."""
 
 
 class Sandboxes(Protocol):
@@ -53,6 +59,9 @@ class TaskMetrics:
         self._expired_bytes = registry.counter(EXPIRED_BYTES)
         self._put_off = registry.counter(PUT_OFF)
         self._waiting = registry.gauge(PUT_OFF_WAITING)
+        self._pressing: Mapping[int, Callable[[], Iterable[Pressing]]] = {}
+        registry.observe(TENANT_PUT_OFF, lambda: self._pressing_by(lambda each: each.waiting))
+        registry.observe(TENANT_OVER, lambda: self._pressing_by(lambda each: each.over_seconds))
         registry.observe(SANDBOX_FRAMES, lambda: sandboxes.frames)
         registry.observe(SANDBOX_KILLS, lambda: {(k,): n for k, n in sandboxes.kills.items()})
 
@@ -90,6 +99,21 @@ class TaskMetrics:
     def left(self, partition: int) -> None:
         """Forget a partition that another process may have from now on."""
         self._waiting.remove(str(partition))
+
+    def watch(self, partition: int, pressing: Callable[[], Iterable[Pressing]]) -> None:
+        """Ask this from now on, in other threads, who presses in the partition."""
+        self._pressing = {**self._pressing, partition: pressing}
+
+    def watch_no_more(self, partition: int) -> None:
+        """Ask it no more."""
+        self._pressing = {n: each for n, each in self._pressing.items() if n != partition}
+
+    def _pressing_by(self, value: Callable[[Pressing], float]) -> dict[tuple[str, ...], float]:
+        return {
+            (str(partition), str(each.tenant)): value(each)
+            for partition, pressing in self._pressing.items()
+            for each in foremost(pressing(), MOST_PRESSING)
+        }
 
     def stage(self, name: str, seconds: float) -> None:
         """Count the time that a stage has taken."""

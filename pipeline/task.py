@@ -13,6 +13,7 @@ from pipeline.batching.schedule import Schedule
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
 from pipeline.sharing.fairness import Fairness
+from pipeline.sharing.pressing import Pressing
 from pipeline.sharing.shares import Shares
 from pipeline.stages.emit import send
 from pipeline.state.decided import Decided
@@ -132,6 +133,15 @@ class Task:
     def has_work(self) -> bool:
         """Whether there is something to do though no rows come."""
         return self._begun is not None and self._begun.schedule.has_work
+
+    def pressing(self) -> list[Pressing]:
+        """Return who is over its share, or has records put off; for other threads, to look on."""
+        begun = self._begun
+        if begun is None or not self._claimed:
+            return []
+        waiting, debts = dict(begun.partition.waiting), self._fairness.shares.debts()
+        tenants = waiting.keys() | debts.keys()
+        return [Pressing(each, waiting.get(each, 0), debts.get(each, 0.0)) for each in tenants]
 
     def rest(self) -> None:
         """Use that nothing has come for a while.

@@ -14,6 +14,7 @@ from servioticy.settings.places import reachable
 
 TIMEOUT_SECONDS = 1.0
 MAX_BYTES = 4 << 20
+MOST_PRESSING = 20
 KEPT_SECONDS = 2.0
 """So long an answer is good for all who ask."""
 
@@ -51,7 +52,7 @@ class Programs:
         self._known: tuple[float, dict[str, Any]] | None = None
 
     def told(self) -> dict[str, Any]:
-        """Return programs, partitions, the sandbox, and how computations ended."""
+        """Return programs, partitions, who presses, the sandbox, and how computations ended."""
         with self._lock:
             if self._known is None or self._known[0] < time.monotonic() - KEPT_SECONDS:
                 self._known = time.monotonic(), self._asked()
@@ -113,6 +114,7 @@ def shown(found: Mapping[str, Samples], lacks: Mapping[str, str]) -> dict[str, A
             }
             for number in sorted(behind.keys() | put_off.keys(), key=int)
         ],
+        "pressing": _pressing(pipeline),
         "sandbox": {
             "frames": int(_sum(pipeline, "servioticy_sandbox_frames_total")),
             "kills": _counts(pipeline, "servioticy_sandbox_kills_total", "kind"),
@@ -125,6 +127,25 @@ def shown(found: Mapping[str, Samples], lacks: Mapping[str, str]) -> dict[str, A
             )
         ),
     }
+
+
+def _pressing(told: Samples) -> list[dict[str, Any]]:
+    """Return the tenants that press most, by their numbers."""
+    over = {
+        (each.labels["partition"], each.labels["tenant"]): each.value
+        for each in told.get("servioticy_tenant_over_share_seconds", ())
+    }
+    found = [
+        {
+            "tenant": int(each.labels["tenant"]),
+            "partition": int(each.labels["partition"]),
+            "putOff": int(each.value),
+            "overSeconds": over.get((each.labels["partition"], each.labels["tenant"]), 0.0),
+        }
+        for each in told.get("servioticy_tenant_put_off_records", ())
+    ]
+    found.sort(key=lambda each: (-each["putOff"], -each["overSeconds"], each["partition"]))
+    return found[:MOST_PRESSING]
 
 
 def _program(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flask import Blueprint, Response
 
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs
+from api.http.queries import choice
+from api.platform.slowest import BY, Slowest
 from api.platform.telling import Programs
 from api.services import Services
 from servioticy.domain.access import Right
@@ -13,19 +17,42 @@ from servioticy.refusals import Denied
 
 
 def blueprint(services: Services) -> Blueprint:
-    """`GET /platform`."""
+    """`/platform`."""
     routes = Blueprint("platform", __name__)
     stored = services.ports.statements("platform")
     programs = Programs(services.settings)
+    slowest = Slowest(stored, services.now)
     operator = services.settings.requests.operator_tenant
 
     @routes.get("/platform")
     @needs(Right.ADMIN)
     def platform() -> Response:
-        """Tell of programs and partitions; to nobody but admins of the tenant that is named."""
+        """Tell of programs, partitions and who presses."""
+        only_for_the_operator()
+        told = programs.told()
+        return answer({**told, "pressing": named(told["pressing"])})
+
+    @routes.get("/platform/slowest")
+    @needs(Right.ADMIN)
+    def slow() -> Response:
+        """Tell whose code takes most of the processor."""
+        only_for_the_operator()
+        return answer(slowest.told(choice("by", BY)))
+
+    def only_for_the_operator() -> None:
+        """Refuse all but admins of the tenant that is named."""
         row = stored.row("name", tenant=authenticated().caller)
         if not operator or row is None or row[0] != operator:
             raise Denied("This is for whoever operates the platform: the setting operator_tenant")
-        return answer(programs.told())
+
+    def named(pressing: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return them with names in the place of numbers; who has gone meanwhile is left out."""
+        ids = [each["tenant"] for each in pressing]
+        names: dict[int, str] = dict(stored.rows("names", ids=ids)) if ids else {}
+        return [
+            {**each, "tenant": names[each["tenant"]]}
+            for each in pressing
+            if each["tenant"] in names
+        ]
 
     return routes

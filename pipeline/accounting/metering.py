@@ -16,11 +16,12 @@ from itertools import islice
 from typing import TypeAlias
 
 from pipeline.accounting.accounts import Accounts
-from pipeline.accounting.splitting import RAN, Wakers, add, split, wakers
+from pipeline.accounting.splitting import Wakers, add, split, wakers
 from pipeline.immediate_executor import ImmediateExecutor
 from pipeline.state.partition import Partition
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.scripts import stream_of
+from servioticy.domain.verdicts import RAN
 from servioticy.errors import Unavailable
 from servioticy.ports.accounts import UNNAMED, StreamAccounts, Use, UseKey
 

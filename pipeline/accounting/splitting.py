@@ -12,19 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from servioticy.domain.model import StreamRef
-from servioticy.domain.verdicts import (
-    CRASH,
-    EMITTED,
-    ERROR,
-    FILTERED,
-    OOM,
-    SCRIPT_ERROR,
-    TIMEOUT,
-)
 from servioticy.ports.accounts import UNNAMED, Use, UseKey
-
-RAN = frozenset({EMITTED, FILTERED, SCRIPT_ERROR, ERROR, TIMEOUT, OOM, CRASH})
-"""The verdicts of computations whose code has run."""
 
 MAX_SOURCES = 100
 """Streams of others that are told apart of those that woke one stream: each is a row an hour."""

@@ -119,6 +119,10 @@ class Shares:
             self._indebted = {each for each in self._indebted if self._balance(each, now) < 0}
             return self._indebted - {lone}
 
+    def debts(self) -> Mapping[int, float]:
+        """By how many seconds each of these tenants is over its share."""
+        return {each: max(0.0, -self.balance(each)) for each in self.over()}
+
     def _active(self) -> Sequence[int]:
         """The tenants that are active; two are enough."""
         since = self._clock() - ACTIVE_SECONDS

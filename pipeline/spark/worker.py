@@ -229,9 +229,11 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
         _meter(settings),
         means,
     )
+    metrics.watch(partition, task.pressing)
     switch_often()
 
     def give_up() -> None:
+        metrics.watch_no_more(partition)
         for each in (means.askers, means.storing):
             each.shutdown(wait=False, cancel_futures=True)
         database.close()

@@ -82,3 +82,6 @@ OVER_QUOTA = _verdict(
     "Its tenant has used up its quota of computations or of processor time of the hour, or of "
     "stored bytes, and the update is another's.",
 )
+
+RAN = frozenset({EMITTED, FILTERED, SCRIPT_ERROR, ERROR, TIMEOUT, OOM, CRASH})
+"""The verdicts of computations whose code has run."""

@@ -1,7 +1,8 @@
 """Every metric of every program: its name, its labels and what it tells.
 
 A label takes few values, and none that a tenant or a client can choose: every value is a
-time series of its own, in memory here and in Prometheus.
+time series of its own, in memory here and in Prometheus. `tenant`, a number that the platform
+gives, stands with some of the moment only: nothing of it is kept here.
 """
 
 from __future__ import annotations
@@ -209,6 +210,21 @@ PUT_OFF_WAITING = Metric(
     "pipeline",
     "records put off that wait for their turn",
     ("partition",),
+)
+TENANT_PUT_OFF = Metric(
+    "servioticy_tenant_put_off_records",
+    "gauge",
+    "pipeline",
+    "records of a tenant that are put off now; of each partition five tenants, of those that have "
+    "any or are over their share",
+    ("partition", "tenant"),
+)
+TENANT_OVER = Metric(
+    "servioticy_tenant_over_share_seconds",
+    "gauge",
+    "pipeline",
+    "by how much of the partition's time the same tenants are over their share now",
+    ("partition", "tenant"),
 )
 SANDBOX_FRAMES = Metric(
     "servioticy_sandbox_frames_total", "counter", "pipeline", "frames run in sandbox processes"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from browsing import Person, browser, fresh, visitor
 from cellars import Cellar, cellar
 from flaky_receiver import FlakyReceiver
@@ -113,8 +115,8 @@ def test_more_streams_than_can_be_seen_are_boxes_that_open(
     assert visitor.page.locator(".node.folded").count() == 0
 
 
-def test_who_operates_the_platform_sees_its_programs(
-    visitor: Person, platform: RunningPlatform
+def test_who_operates_the_platform_sees_its_programs_and_the_slowest(
+    visitor: Person, platform: RunningPlatform, cellar: Cellar
 ) -> None:
     visitor.sign_in(platform.token)
     visitor.press("Usage", role="link")
@@ -123,7 +125,20 @@ def test_who_operates_the_platform_sees_its_programs(
     for partition in ("0", "1"):
         visitor.page.get_by_role("row", name=f"{partition} 0 0").wait_for()
     assert visitor.page.get_by_text("not ready").count() == 0
+    cellar.send(cellar.newest, 20)
+    until(lambda: cellar.derived in _slowest(platform), 60)
+    visitor.open("/console/platform")
+    visitor.page.get_by_role("row", name=f"fahrenheit {cellar.derived}").wait_for()
+    visitor.press("By what a computation takes", role="link")
+    visitor.page.get_by_role("row", name=f"fahrenheit {cellar.derived}").wait_for()
     visitor.look("platform")
+
+
+def _slowest(platform: RunningPlatform) -> list[str]:
+    """Service Objects whose code was metered; here they are few."""
+    status, _, body = platform.request("GET", "/platform/slowest")
+    assert status == 200, body
+    return [each["serviceObject"] for each in json.loads(body)["streams"]]
 
 
 def test_nobody_else_does(visitor: Person, fresh: str) -> None:

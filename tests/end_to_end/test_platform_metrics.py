@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import uuid
 
 from running_platform import SECONDS_TO_RECOVER, RunningPlatform, until
 from scraped import names, scrape
@@ -37,10 +39,15 @@ MOVED = {
 }
 """What must grow when an update goes through."""
 
+NEIGHBOURS = 12
+"""So many devices are not all in one partition."""
+
 NEEDS_MORE = {
     "servioticy_put_off_records_total",
     "servioticy_put_off_records_waiting",
     "servioticy_sandbox_kills_total",
+    "servioticy_tenant_put_off_records",
+    "servioticy_tenant_over_share_seconds",
 }
 """Metrics that have no value before something goes wrong."""
 
@@ -111,3 +118,34 @@ def test_every_program_tells_its_metrics_and_no_others(platform: RunningPlatform
 
         assert ours <= declared
         assert declared - ours <= NEEDS_MORE
+
+
+def test_who_presses_is_told_by_its_name(platform: RunningPlatform) -> None:
+    """While others send, in each partition; who floods is over its share again and again."""
+    name = f"flood-{uuid.uuid4().hex}"
+    token = platform.command("tenant", "create", name).stdout.strip()
+    code = "function(data) { var n = 0; for (var i = 0; i < 300000; i++) n += i; return n }"
+    slow = {"channels": {"v": {"type": "number", "current-value": code}}}
+    streams = {"data": DEVICE["streams"]["data"], "slow": slow}
+    document = {"version": "0.2.0", "streams": streams}
+    status, _headers, body = platform.request("POST", "/", document, token)
+    assert status == 201, body
+    flooding = json.loads(body)["id"]
+    neighbours = [StreamRef(platform.create(DEVICE), "data") for _ in range(NEIGHBOURS)]
+    sent = 0
+
+    def is_told() -> bool:
+        nonlocal sent
+        updates = [
+            {"channels": {"v": {"current-value": n}}, "lastUpdate": n}
+            for n in range(sent + 1, sent + 101)
+        ]
+        platform.request("POST", f"/{flooding}/streams/data/updates", updates, token)
+        sent += 100
+        for each in neighbours:
+            platform.put(each, sent, v=sent)
+        _status, _headers, body = platform.request("GET", "/platform")
+        return name in {each["tenant"] for each in json.loads(body)["pressing"]}
+
+    until(is_told, SECONDS_TO_RECOVER)
+    assert platform.request("DELETE", f"/{flooding}", None, token)[0] < 300

@@ -50,6 +50,9 @@ class Whims:
     def over(self) -> set[int]:
         return next(self._answers, self.always)
 
+    def debts(self) -> dict[int, float]:
+        return dict.fromkeys(self.over(), 0.5)
+
 
 class Store:
     """The twin, noting which raw updates it has stored in which order, and dying at times."""

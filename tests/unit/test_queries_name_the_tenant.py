@@ -31,6 +31,7 @@ DELIVERY = "one process delivers to the subscriptions of all tenants, each by it
 FLEETS = "one process at a time works for all tenants, each job and each group by its tenant"
 OLD = "what is old goes, whosesoever it is"
 BACKUP = "a back-up has all rows, whosesoever they are"
+OPERATOR = "who operates the platform is told which tenants and composites take most"
 LOSS = "a loss of the log is accepted for a whole partition, whoever has records in it"
 
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
@@ -153,6 +154,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "left_behind.claim_codes": ({"claim_codes", "service_objects"}, OLD),
     "left_behind.templates": ({"templates", "template_objects"}, OLD),
     "left_behind.dead_deliveries": ({"dead_deliveries"}, OLD),
+    "platform.slowest": ({"usage_hours"}, OPERATOR),
     "usage.forget": ({"usage_hours"}, "what is old goes, whosesoever it is"),
     "usage.forget_grants": ({"ended_grants"}, "what is old goes, whosesoever it is"),
     "backup.copy_stored_updates": ({"stored_updates"}, BACKUP),
@@ -187,6 +189,7 @@ BETWEEN_TENANTS = {
     "departures.going": "which tenants are deleted",
     "departures.audit": "the audit log is nobody's to write",
     "departures.tenant": "the row of the tenant is not its own to remove",
+    "platform.names": OPERATOR,
     "listings.search": READABLE,
     "dynamic_groups.members": READABLE,
 }

@@ -47,6 +47,7 @@ OF_API = {
     "edge/pools.py:Budget._held": "callers that hold something; give",
     "edge/pools.py:Pool._running": "threads; finished",
     "edge/pools.py:Pool._waiting": "api_queue, and one a connection; its turn, or expired",
+    "platform/slowest.py:Slowest._known": "what it is ordered by, two; the next one",
     "platform/telling.py:Programs._known": "one answer; the next one",
     "platform/telling.py:Programs._ports": "programs",
     "edge/threads.py:Threads._jobs": "threads of its pool; a thread that is free",

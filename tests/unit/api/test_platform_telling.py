@@ -18,6 +18,12 @@ servioticy_program_starts_total{program="pipeline"} 3.0
     9403: """servioticy_lag_records{partition="1"} 7.0
 servioticy_lag_records{partition="0"} 5.0
 servioticy_put_off_records_waiting{partition="1"} 4.0
+servioticy_tenant_put_off_records{partition="0",tenant="5"} 3.0
+servioticy_tenant_put_off_records{partition="1",tenant="5"} 4.0
+servioticy_tenant_put_off_records{partition="1",tenant="6"} 0.0
+servioticy_tenant_over_share_seconds{partition="0",tenant="5"} 0.0
+servioticy_tenant_over_share_seconds{partition="1",tenant="5"} 1.5
+servioticy_tenant_over_share_seconds{partition="1",tenant="6"} 0.5
 servioticy_sandbox_kills_total{kind="timeout"} 2.0
 servioticy_sandbox_kills_total{kind="oom"} 0.0
 servioticy_sandbox_frames_total 90.0
@@ -52,9 +58,23 @@ def test_what_programs_tell_stands_together() -> None:
         {"partition": 0, "behind": 5, "putOff": 0},
         {"partition": 1, "behind": 7, "putOff": 4},
     ]
+    assert told["pressing"] == [
+        {"tenant": 5, "partition": 1, "putOff": 4, "overSeconds": 1.5},
+        {"tenant": 5, "partition": 0, "putOff": 3, "overSeconds": 0.0},
+        {"tenant": 6, "partition": 1, "putOff": 0, "overSeconds": 0.5},
+    ]
     assert told["sandbox"] == {"frames": 90, "kills": {"timeout": 2}}
     assert told["computations"] == {"emitted": 80}
     assert told["restingTenants"] == 2
+
+
+def test_twenty_that_press_are_told() -> None:
+    lines = [
+        f'servioticy_tenant_put_off_records{{partition="{n}",tenant="1"}} {n}' for n in range(30)
+    ]
+    told = Programs(Settings(), lambda _host, _port: "\n".join([*lines, ""])).told()
+
+    assert [each["putOff"] for each in told["pressing"]] == [*range(29, 9, -1)]
 
 
 def test_who_asks_again_at_once_asks_no_program() -> None:

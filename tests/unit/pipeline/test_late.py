@@ -20,6 +20,7 @@ from pipeline.batching.slots import threads_for
 from pipeline.engine import Engine
 from pipeline.limits import BACKLOG
 from pipeline.sharing.fairness import Fairness
+from pipeline.sharing.pressing import Pressing
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import ProcessorSeconds, TookTooLong, argument_names
@@ -166,6 +167,24 @@ def test_slow_ones_of_several_tenants_are_under_way_at_once(world: World) -> Non
     assert world.held.asked == {str(each) for each in world.tenants.values()}
     world.finish()
     assert world.stored() == sorted([*both("a"), *both("b"), *both("c")])
+
+
+def test_who_presses_is_told(world: World) -> None:
+    """Who is over its share, and who has records put off though it is not."""
+    a, b, _c = world.tenants.values()
+    assert world.task.pressing() == []
+    world.held.hold(a)
+    world.put("a", "b")
+    world.put("a", at=2)
+    world.shares.always = {b}
+
+    assert sorted(world.task.pressing()) == [Pressing(a, 2, 0.0), Pressing(b, 0, 0.5)]
+    world.shares.always = set()
+    world.finish()
+    assert world.task.pressing() == []
+    world.shares.always = {b}
+    world.task.release()
+    assert world.task.pressing() == []
 
 
 def test_its_own_updates_wait_and_come_in_order(world: World) -> None:

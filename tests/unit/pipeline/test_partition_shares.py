@@ -61,7 +61,9 @@ def test_a_tenant_over_its_share_is_so_until_its_time_has_come() -> None:
     shares.charge({1: BURST_SECONDS + 1.0, 2: 0.01})
 
     assert shares.over() == {1}
-    clock.now += 1.99
+    clock.now += 1.5
+    assert shares.debts() == {1: 0.25}
+    clock.now += 0.49
     assert shares.over() == {1}
     clock.now += 0.02
     assert shares.over() == set()

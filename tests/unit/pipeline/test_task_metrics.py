@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from memory import MemoryPlatform
 from scraped import samples
 
 from pipeline.metrics import Lag, TaskMetrics, observed
+from pipeline.sharing.pressing import Pressing
 from sandbox import argument_names
 from servioticy.errors import Fenced, Unavailable
 from servioticy.metrics import Registry
@@ -84,6 +86,35 @@ def test_what_waits_goes_up_and_down(registry: Registry, tasks: TaskMetrics) -> 
     assert found['servioticy_put_off_records_total{partition="0"}'] == 3
     store.end(0)
     assert WAITING not in samples(registry.text())
+
+
+def test_of_each_partition_those_that_press_most_are_told(
+    registry: Registry, tasks: TaskMetrics
+) -> None:
+    """A few: each is a time series of its own."""
+    many = [Pressing(tenant, tenant % 3, tenant / 10) for tenant in range(1, 1001)]
+    tasks.watch(0, lambda: many)
+    tasks.watch(1, lambda: [Pressing(7, 0, 0.25)])
+    found = pressing(registry)
+
+    assert found["0"] == {str(n): (2, n / 10) for n in (998, 995, 992, 989, 986)}
+    assert found["1"] == {"7": (0, 0.25)}
+    tasks.watch_no_more(0)
+    assert pressing(registry) == {"1": {"7": (0, 0.25)}}
+
+
+def pressing(registry: Registry) -> dict[str, dict[str, tuple[float, float]]]:
+    """By partition and tenant: records put off, and seconds over the share."""
+    text = registry.text().decode()
+    found: dict[str, dict[str, list[float]]] = {}
+    for value in re.finditer(
+        r'^servioticy_tenant_\w+\{partition="(\d+)",tenant="(\d+)"\} (\S+)$', text, re.MULTILINE
+    ):
+        found.setdefault(value[1], {}).setdefault(value[2], []).append(float(value[3]))
+    return {
+        partition: {tenant: (put_off, over) for tenant, (put_off, over) in told.items()}
+        for partition, told in found.items()
+    }
 
 
 def test_what_is_not_stored_is_not_counted(registry: Registry, tasks: TaskMetrics) -> None:
