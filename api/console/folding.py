@@ -29,14 +29,15 @@ def folded(
     device_of: Callable[[str], str],
     opened: Collection[str],
     most: int,
+    alone: Collection[str] = (),
 ) -> Folded:
     """Return the graph with `most` boxes at most; what is `opened` is not folded.
 
     First the streams of each device are one box, then, if need be, all boxes that have the same
-    sources and the same readers. `opened` names boxes.
+    sources and the same readers. `opened` names boxes; streams that stand `alone` are in none.
     """
     box_of = {each: each for each in streams}
-    for fold in (_by_device(device_of), _by_neighbours(device_of)):
+    for fold in (_by_device(device_of, alone), _by_neighbours(device_of, alone)):
         if len(set(box_of.values())) <= most:
             break
         box_of = fold(box_of, edges, opened)
@@ -59,7 +60,7 @@ def folded(
 Fold = Callable[[Mapping[str, str], Collection[Edge], Collection[str]], dict[str, str]]
 
 
-def _by_device(device_of: Callable[[str], str]) -> Fold:
+def _by_device(device_of: Callable[[str], str], alone: Collection[str]) -> Fold:
     def fold(
         box_of: Mapping[str, str], _edges: Collection[Edge], opened: Collection[str]
     ) -> dict[str, str]:
@@ -67,7 +68,7 @@ def _by_device(device_of: Callable[[str], str]) -> Fold:
         for stream in box_of:
             members[device_of(stream)].append(stream)
         return {
-            stream: stream if device in opened or len(of_one) == 1 else device
+            stream: stream if device in opened or stream in alone or len(of_one) == 1 else device
             for device, of_one in members.items()
             for stream in of_one
         }
@@ -75,7 +76,7 @@ def _by_device(device_of: Callable[[str], str]) -> Fold:
     return fold
 
 
-def _by_neighbours(device_of: Callable[[str], str]) -> Fold:
+def _by_neighbours(device_of: Callable[[str], str], alone: Collection[str]) -> Fold:
     """Put boxes together that have the same devices for sources and for readers.
 
     So a name tells the same whatever else is opened.
@@ -90,7 +91,7 @@ def _by_neighbours(device_of: Callable[[str], str]) -> Fold:
             readers[box_of[left]].add(device_of(right))
         alike: dict[str, list[str]] = defaultdict(list)
         for stream, box in box_of.items():
-            if device_of(stream) not in opened:
+            if device_of(stream) not in opened and stream not in alone:
                 neighbours = sorted(sources[box]), sorted(readers[box])
                 alike[_name(*neighbours)].append(stream)
         found = dict(box_of)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from flask import Flask, g, render_template, request
@@ -20,7 +22,7 @@ OBJECTS = 50
 """Service Objects on a page; what is made of their streams comes with them."""
 MOST = 500
 """Boxes on a page."""
-GATHERED = 5_000
+GATHERED = 20_000
 """Streams that are looked at for them."""
 SECONDS = 4.0
 """So long they are looked for."""
@@ -28,6 +30,10 @@ WATCHED = 50
 """Service Objects whose updates a page counts: a tenant may watch 100 at a time."""
 OPENED = 100
 """Boxes that are not folded, as their addresses say."""
+ALONE = 200
+"""Streams that are looked for and found stand alone; of more their boxes tell how many."""
+SOURCES = 200
+"""Streams that a stream that is found is computed from itself, of which a page tells."""
 
 
 class Box(NamedTuple):
@@ -43,6 +49,8 @@ class Box(NamedTuple):
     is_ours: bool
     key: str
     """by which it is opened"""
+    is_found: bool
+    """whether it is looked for, or has something that is"""
 
 
 class Node(NamedTuple):
@@ -61,53 +69,108 @@ class Graph:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._documents: dict[str, dict[str, Any] | None] = {}
+        self._documents: dict[str, _Document | None] = {}
         self.nodes: dict[str, Node] = {}
         self.edges: set[Edge] = set()
+        self.found: set[str] = set()
+        """streams that are looked for by their names"""
         self.is_cut = False
         """Whether there is more than is looked at."""
         self._until = time.monotonic() + SECONDS
-        self._below: set[str] = set()
-        """streams whose readers are known, as they stand in a whole tree"""
 
     def add(self, service_object: str) -> None:
         """Add the streams of one of ours, and what is computed from them. Raises ApiRefused."""
-        for stream in streams_of(self._document(service_object) or {}):
-            key = f"{service_object}/{stream.name}"
-            if self._has(key) and key not in self._below:
-                self._add_tree(service_object, stream.name)
+        self._add_below(self._streams(service_object), self._computed_from(service_object))
 
-    def _add_tree(self, service_object: str, stream: str) -> None:
-        if time.monotonic() > self._until:
-            self.is_cut = True
-            return
-        tree = self._api.get(service_object, "streams", stream, "tree")
-        is_whole = tree.get("complete", True)
-        for node in (each for level in tree["levels"] for each in level):
-            if is_whole and not node.get("borders"):
-                self._below.add(node["stream"])
-            if self._has(node["triggeredBy"]) and self._has(node["stream"]):
-                self.edges.add((node["triggeredBy"], node["stream"]))
+    def add_found(self, service_object: str, part: str) -> None:
+        """Add the streams of one of ours that have this in their names.
+
+        With all that is computed from them, and what they are computed from themselves. Raises
+        ApiRefused.
+        """
+        named = [
+            each
+            for each in self._streams(service_object)
+            if part in each.partition("/")[2].lower()
+        ]
+        streams = [each for each in named if self._has(each)]
+        self.found.update(streams)
+        computed_from = self._computed_from(service_object)
+        self._add_below(streams, computed_from)
+        for each in streams:
+            sources = computed_from.get(each, ())
+            self.is_cut |= len(sources) > SOURCES
+            self.edges |= {(source, each) for source in sources[:SOURCES] if self._has(source)}
+
+    def _streams(self, service_object: str) -> list[str]:
+        document = self._document(service_object)
+        return [f"{service_object}/{each}" for each in document.is_derived] if document else []
+
+    def _add_below(self, streams: Iterable[str], computed_from: Mapping[str, list[str]]) -> None:
+        """Add these, and what is computed from them."""
+        readers = defaultdict(list)
+        for reader, sources in computed_from.items():
+            for source in sources:
+                readers[source].append(reader)
+        waiting = deque(each for each in streams if self._has(each))
+        seen = set(waiting)
+        while waiting:
+            source = waiting.popleft()
+            below = [each for each in readers[source] if self._has(each)]
+            self.edges |= {(source, each) for each in below}
+            waiting += [each for each in below if each not in seen]
+            seen.update(below)
+
+    def _computed_from(self, service_object: str) -> dict[str, list[str]]:
+        """Return composites around it with their sources; nothing where there is no more time."""
+        if self._is_over():
+            return {}
+        graph = self._api.get(service_object, "graph")
+        self.is_cut |= not graph.get("complete", True)
+        found: dict[str, list[str]] = graph["computedFrom"]
+        return found
 
     def _has(self, stream: str) -> bool:
         """Return whether the stream has its place on the page; the first ones get one."""
         if stream in self.nodes:
             return True
-        if len(self.nodes) >= GATHERED:
+        service_object, _, name = stream.partition("/")
+        if len(self.nodes) >= GATHERED or (
+            service_object not in self._documents and self._is_over()
+        ):
             self.is_cut = True
             return False
-        service_object, _, name = stream.partition("/")
         document = self._document(service_object)
-        found = {each.name: each for each in streams_of(document or {})}
-        is_derived = document is None or (name in found and found[name].is_derived)
-        title = (document or {}).get("name") or service_object
+        is_derived = document is None or document.is_derived.get(name, False)
+        title = (document.name if document else "") or service_object
         self.nodes[stream] = Node(service_object, name, title, is_derived, document is not None)
         return True
 
-    def _document(self, service_object: str) -> dict[str, Any] | None:
+    def _is_over(self) -> bool:
+        is_over = time.monotonic() > self._until
+        self.is_cut |= is_over
+        return is_over
+
+    def _document(self, service_object: str) -> _Document | None:
         if service_object not in self._documents:
-            self._documents[service_object] = self._api.found(service_object)
+            found = self._api.found(service_object)
+            self._documents[service_object] = (
+                None
+                if found is None
+                else _Document(
+                    str(found.get("name") or ""),
+                    {each.name: each.is_derived for each in streams_of(found)},
+                )
+            )
         return self._documents[service_object]
+
+
+class _Document(NamedTuple):
+    """What is asked of a document, again and again."""
+
+    name: str
+    is_derived: Mapping[str, bool]
+    """of its streams, those first that a device sends"""
 
 
 def add(app: Flask) -> None:
@@ -116,33 +179,43 @@ def add(app: Flask) -> None:
     @app.get(f"{ROOT}/topology")
     def topology() -> str:
         api: Api = g.signed.api
-        name, cursor = request.args.get("name", "").strip(), request.args.get("cursor")
-        query = {"limit": OBJECTS, "name": name or None, "cursor": cursor}
-        answer = api.ask("GET", "service-objects", query=query)
+        looked_for = {
+            each: value
+            for each in ("name", "streamName", "cursor")
+            if (value := request.args.get(each, "").strip())
+        }
+        stream = looked_for.get("streamName", "")
+        answer = api.ask("GET", "service-objects", query={"limit": OBJECTS, **looked_for})
         graph = Graph(api)
         for each in answer.value["data"]:
-            graph.add(each["id"])
+            if stream:
+                graph.add_found(each["id"], stream.lower())
+            else:
+                graph.add(each["id"])
         opened = request.args.getlist("open")[:OPENED]
+        alone = graph.found if len(graph.found) <= ALONE else ()
         drawn = folded(
-            graph.nodes, graph.edges, lambda key: key.partition("/")[0], set(opened), MOST
+            graph.nodes, graph.edges, lambda key: key.partition("/")[0], set(opened), MOST, alone
         )
         boxes = {key: _box(key, members, graph) for key, members in drawn.boxes.items()}
         layout = laid_out(boxes, drawn.edges)
         watched = list(dict.fromkeys(n.service_object for n in graph.nodes.values() if n.is_ours))
-        here = {key: value for key, value in (("name", name), ("cursor", cursor)) if value}
         return render_template(
             "topology.html",
             boxes=[(boxes[key], at) for key, at in layout.boxes.items()],
             layout=layout,
             edges=[(boxes[left], boxes[right]) for left, right in sorted(drawn.edges)],
             box=(WIDTH, HEIGHT),
-            name=name,
+            name=looked_for.get("name", ""),
+            stream=stream,
+            found=[boxes[each] for each in boxes if each in graph.found],
+            found_count=len(graph.found),
             next=following_page(answer.headers.get("link", "")),
             is_cut=graph.is_cut or drawn.is_cut,
             streams=len(graph.nodes),
             is_folded=_is_folded(drawn),
-            opening=lambda key: urlencode({**here, "open": [*opened, key]}, doseq=True),
-            closed=urlencode(here) if opened else None,
+            opening=lambda key: urlencode({**looked_for, "open": [*opened, key]}, doseq=True),
+            closed=urlencode(looked_for) if opened else None,
             watched=watched[:WATCHED],
         )
 
@@ -164,16 +237,19 @@ def _box(key: str, members: list[str], graph: Graph) -> Box:
             first.is_derived,
             first.is_ours,
             "",
+            key in graph.found,
         )
     nodes = [graph.nodes[each] for each in members]
     devices = len({each.service_object for each in nodes})
     is_like = key.startswith(LIKE)
+    found = sum(each in graph.found for each in members)
     return Box(
         "" if is_like else first.service_object,
         "",
         f"{first.name} and {devices - 1} alike" if devices > 1 else first.name,
-        plural(len(members), "stream"),
+        f"{found:,} of {len(members):,} found" if found else plural(len(members), "stream"),
         all(each.is_derived for each in nodes),
         all(each.is_ours for each in nodes),
         key,
+        found > 0,
     )

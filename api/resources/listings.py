@@ -40,6 +40,7 @@ def blueprint(services: Services) -> Blueprint:
         conditions = {
             "name": _text("name"),
             "stream": _text("stream"),
+            "stream_name": _text("streamName"),
             "fields": _fields(),
             "channel_types": [each.lower() for each in _texts("channelType")],
             **_near(),

@@ -7,6 +7,7 @@ import json
 from browsing import Person, browser, fresh, visitor
 from cellars import Cellar, cellar
 from flaky_receiver import FlakyReceiver
+from playwright.sync_api import Browser
 from running_platform import RunningPlatform, until
 
 __all__ = ["browser", "cellar", "fresh", "visitor"]
@@ -113,6 +114,45 @@ def test_more_streams_than_can_be_seen_are_boxes_that_open(
     visitor.press("Find")
     visitor.page.get_by_role("link", name="s7 Hall 3", exact=True).wait_for()
     assert visitor.page.locator(".node.folded").count() == 0
+
+
+def test_a_stream_is_found_and_looked_at(visitor: Person, cellar: Cellar) -> None:
+    for number in range(6):
+        cellar.create(f"Hall {number}", 100)
+    visitor.sign_in(cellar.token)
+    visitor.press("Topology", role="link")
+    visitor.write("Find by stream", "AHRENHEIT", role="searchbox")
+    visitor.press("Find")
+    visitor.sees("1 stream on this page has")
+    visitor.page.locator(".node.found[data-name=fahrenheit]").wait_for()
+    visitor.page.locator(".node[data-name=air]").wait_for()
+    assert visitor.page.locator(".node").count() == 2
+    visitor.look("topology-found")
+
+    visitor.press("Cellar: in Fahrenheit \u203a fahrenheit", role="link")
+    visitor.page.get_by_role("heading", name="fahrenheit derived").wait_for()
+
+
+def test_a_stream_is_found_without_scripts(browser: Browser, cellar: Cellar) -> None:
+    """Of more streams than can be seen, too."""
+    for number in range(6):
+        cellar.create(f"Hall {number}", 100)
+    context = browser.new_context(java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{cellar.platform.api_port}/console/")
+        page.get_by_label("Token").fill(cellar.token)
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("link", name="Topology").click()
+        page.get_by_label("Find by stream").fill("s")
+        page.get_by_role("button", name="Find", exact=True).click()
+        page.get_by_text("600 streams on this page have").wait_for()
+        assert page.locator(".node.found").count() == 6
+        page.get_by_role("link", name="Open Hall 3: 100 of 100 found").click()
+        page.get_by_role("link", name="s7 Hall 3", exact=True).click()
+        page.get_by_role("heading", name="s7").wait_for()
+    finally:
+        context.close()
 
 
 def test_who_operates_the_platform_sees_its_programs_and_the_slowest(

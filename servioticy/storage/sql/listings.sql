@@ -22,6 +22,12 @@ SELECT service_objects.id, listings.name, service_objects.public, created_at, up
               AND streams.tenant_id = listings.tenant_id
               AND streams.name = %(stream)s
               AND declared))
+   AND (%(stream_name)s::text IS NULL OR EXISTS (
+           SELECT FROM streams
+            WHERE streams.service_object = listings.service_object
+              AND streams.tenant_id = listings.tenant_id
+              AND strpos(lower(streams.name), lower(%(stream_name)s)) > 0
+              AND declared))
    AND (%(kilometres)s::float8 IS NULL OR (
            latitude BETWEEN %(latitude)s - %(kilometres)s / 111.0
                         AND %(latitude)s + %(kilometres)s / 111.0

@@ -60,6 +60,17 @@ def test_a_box_stays_open_while_others_are_opened() -> None:
     assert (list(without.boxes), len(without.boxes[like])) == (["0/x", "0/y", like, "sum/x"], 38)
 
 
+def test_streams_that_stand_alone_are_in_no_box() -> None:
+    """Whether devices are folded, or those that are alike."""
+    by_device = folded(NAMES, {("a/x", "b/x")}, device_of, (), 6, {"a/y", "c/z"})
+    assert list(by_device.boxes) == ["a", "a/y", "b", "c", "c/z", "d"]
+    fleet = [f"{number}/{stream}" for number in range(20) for stream in "xy"]
+    drawn = {(each, "sum/x") for each in fleet if each.endswith("x")}
+    alike = folded([*fleet, "sum/x"], drawn, device_of, (), 10, {"7/x"})
+    assert ("7/x", "sum/x") in alike.edges
+    assert len(alike.boxes) == 4
+
+
 @given(edges, some.integers(1, 12), some.sets(some.sampled_from("abcd")))
 def test_no_stream_stands_twice_and_no_more_boxes_than_may_be(
     drawn: set[tuple[str, str]], most: int, opened: set[str]
