@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from http import HTTPStatus
 from typing import Any
@@ -15,10 +16,14 @@ from api.console.documents import Stream, streams_of
 from api.console.making import choices, make_device, template_of, value_of, values_of
 from api.console.starters import starter
 from servioticy.domain.console import ROOT
+from servioticy.numbers import whole
 
 DEVICES = f"{ROOT}/devices"
 ASKED_SHOWN = 5
 """Actuations that a page follows."""
+STREAMS_ON_A_PAGE = 50
+CHANNELS_SHOWN = 20
+"""Of a stream, in its last update and for a test update."""
 
 
 def add(app: Flask, about: About) -> None:
@@ -31,7 +36,9 @@ def add(app: Flask, about: About) -> None:
     def device_page(device: str) -> str:
         api: Api = g.signed.api
         document = api.get(device)
-        streams = streams_of(document)
+        every = streams_of(document)
+        page = _page_number(len(every))
+        streams = every[(page - 1) * STREAMS_ON_A_PAGE : page * STREAMS_ON_A_PAGE]
         wanted = [{"serviceObject": device, "stream": each.name} for each in streams]
         updates = devices.last_updates(api, wanted)
         asked = [
@@ -43,6 +50,11 @@ def add(app: Flask, about: About) -> None:
             id=device,
             document=document,
             streams=streams,
+            count=len(every),
+            is_sent=any(not each.is_derived for each in every),
+            page_number=page,
+            pages=_pages(len(every)),
+            channels_shown=CHANNELS_SHOWN,
             updates={name: update for (_, name), update in updates.items()},
             actions=document.get("actions") or [],
             asked=asked,
@@ -129,6 +141,15 @@ def _add_connecting(app: Flask, about: About) -> None:
             until=made["expiresAt"],
             commands=commands,
         )
+
+
+def _pages(streams: int) -> int:
+    return max(1, math.ceil(streams / STREAMS_ON_A_PAGE))
+
+
+def _page_number(streams: int) -> int:
+    """Return the page that is asked for; the first one where there is none of this number."""
+    return whole(request.args.get("page", ""), 1, _pages(streams)) or 1
 
 
 def _stream(document: dict[str, Any], name: str) -> Stream:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from string import hexdigits
 from typing import NamedTuple
 
 from api.console.layout import Edge
 
 LIKE = "like:"
 """What names of boxes begin with that hold several devices."""
+
+
+_DIGEST_BYTES = 8
+
+
+def is_like(key: str) -> bool:
+    """Tell whether that may be the name of such a box, of this graph or another."""
+    digits = key.removeprefix(LIKE)
+    return digits != key and len(digits) == 2 * _DIGEST_BYTES and set(digits) <= set(hexdigits)
 
 
 class Folded(NamedTuple):
@@ -89,11 +99,13 @@ def _by_neighbours(device_of: Callable[[str], str], alone: Collection[str]) -> F
         for left, right in edges:
             sources[box_of[right]].add(device_of(left))
             readers[box_of[left]].add(device_of(right))
+        names = {
+            box: _name(sorted(sources[box]), sorted(readers[box])) for box in set(box_of.values())
+        }
         alike: dict[str, list[str]] = defaultdict(list)
         for stream, box in box_of.items():
             if device_of(stream) not in opened and stream not in alone:
-                neighbours = sorted(sources[box]), sorted(readers[box])
-                alike[_name(*neighbours)].append(stream)
+                alike[names[box]].append(stream)
         found = dict(box_of)
         for name, streams in alike.items():
             if name not in opened and len({box_of[each] for each in streams}) > 1:
@@ -106,4 +118,4 @@ def _by_neighbours(device_of: Callable[[str], str], alone: Collection[str]) -> F
 def _name(sources: list[str], readers: list[str]) -> str:
     """Return what all boxes with these neighbours are called by; it stands in addresses."""
     text = "\n".join([*sources, "", *readers])
-    return LIKE + hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return LIKE + hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()

@@ -16,6 +16,8 @@ _SECONDS_BELOW = 100_000_000_000
 """A timestamp below that is in seconds, else milliseconds, as elsewhere."""
 _STEPS = ((60, "second", 1), (3_600, "minute", 60), (86_400, "hour", 3_600))
 _JUST_NOW = 3.0
+MOST_CHARACTERS = 200
+"""Of a value that is shown; a channel may have a text of 64 KiB, or an array."""
 _UNITS = {"Cel": "\u00b0C", "C": "\u00b0C", "F": "\u00b0F", "%RH": "%", "degC": "\u00b0C"}
 
 
@@ -124,7 +126,8 @@ def value(found: Any) -> str:
         return "yes" if found else "no"
     if isinstance(found, float):
         return f"{found:.6g}" if abs(found) < 1e15 else f"{found:g}"
-    return str(found) if isinstance(found, int | str) else text(found)
+    whole = str(found) if isinstance(found, int | str) else text(found)
+    return whole if len(whole) <= MOST_CHARACTERS else f"{whole[:MOST_CHARACTERS]}\u2026"
 
 
 def text(found: Any) -> str:

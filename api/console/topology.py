@@ -13,7 +13,7 @@ from flask import Flask, g, render_template, request
 from api.console.asking import Api
 from api.console.devices import following_page
 from api.console.documents import streams_of
-from api.console.folding import LIKE, Folded, folded
+from api.console.folding import Folded, folded, is_like
 from api.console.layout import HEIGHT, WIDTH, Edge, laid_out
 from api.console.showing import plural
 from servioticy.domain.console import ROOT
@@ -24,12 +24,18 @@ MOST = 500
 """Boxes on a page."""
 GATHERED = 20_000
 """Streams that are looked at for them."""
+EDGES = 50_000
+"""Of what is computed from what between these."""
 SECONDS = 4.0
 """So long they are looked for."""
 WATCHED = 50
 """Service Objects whose updates a page counts: a tenant may watch 100 at a time."""
-OPENED = 100
-"""Boxes that are not folded, as their addresses say."""
+LINES = 2_000
+"""Between boxes."""
+IN_WORDS = 500
+"""Of these lines."""
+OPENED = 20
+"""Boxes that are not folded, as their addresses say: those that were opened last."""
 ALONE = 200
 """Streams that are looked for and found stand alone; of more their boxes tell how many."""
 SOURCES = 200
@@ -100,7 +106,7 @@ class Graph:
         for each in streams:
             sources = computed_from.get(each, ())
             self.is_cut |= len(sources) > SOURCES
-            self.edges |= {(source, each) for source in sources[:SOURCES] if self._has(source)}
+            self._add_edges((source, each) for source in sources[:SOURCES] if self._has(source))
 
     def _streams(self, service_object: str) -> list[str]:
         document = self._document(service_object)
@@ -117,9 +123,15 @@ class Graph:
         while waiting:
             source = waiting.popleft()
             below = [each for each in readers[source] if self._has(each)]
-            self.edges |= {(source, each) for each in below}
+            self._add_edges((source, each) for each in below)
             waiting += [each for each in below if each not in seen]
             seen.update(below)
+
+    def _add_edges(self, edges: Iterable[Edge]) -> None:
+        if len(self.edges) >= EDGES:
+            self.is_cut = True
+            return
+        self.edges.update(edges)
 
     def _computed_from(self, service_object: str) -> dict[str, list[str]]:
         """Return composites around it with their sources; nothing where there is no more time."""
@@ -192,29 +204,38 @@ def add(app: Flask) -> None:
                 graph.add_found(each["id"], stream.lower())
             else:
                 graph.add(each["id"])
-        opened = request.args.getlist("open")[:OPENED]
+        devices = {each.service_object for each in graph.nodes.values()}
+        opened = [
+            each
+            for each in dict.fromkeys(request.args.getlist("open"))
+            if each in devices or is_like(each)
+        ][-OPENED:]
         alone = graph.found if len(graph.found) <= ALONE else ()
         drawn = folded(
             graph.nodes, graph.edges, lambda key: key.partition("/")[0], set(opened), MOST, alone
         )
         boxes = {key: _box(key, members, graph) for key, members in drawn.boxes.items()}
-        layout = laid_out(boxes, drawn.edges)
+        lines = sorted(drawn.edges)[:LINES]
+        layout = laid_out(boxes, lines)
         watched = list(dict.fromkeys(n.service_object for n in graph.nodes.values() if n.is_ours))
         return render_template(
             "topology.html",
             boxes=[(boxes[key], at) for key, at in layout.boxes.items()],
             layout=layout,
-            edges=[(boxes[left], boxes[right]) for left, right in sorted(drawn.edges)],
+            edges=[(boxes[left], boxes[right]) for left, right in lines[:IN_WORDS]],
+            lines=len(lines),
             box=(WIDTH, HEIGHT),
             name=looked_for.get("name", ""),
             stream=stream,
             found=[boxes[each] for each in boxes if each in graph.found],
             found_count=len(graph.found),
             next=following_page(answer.headers.get("link", "")),
-            is_cut=graph.is_cut or drawn.is_cut,
+            is_cut=graph.is_cut or drawn.is_cut or len(lines) < len(drawn.edges),
             streams=len(graph.nodes),
             is_folded=_is_folded(drawn),
-            opening=lambda key: urlencode({**looked_for, "open": [*opened, key]}, doseq=True),
+            opening=lambda key: urlencode(
+                {**looked_for, "open": [*opened, key][-OPENED:]}, doseq=True
+            ),
             closed=urlencode(looked_for) if opened else None,
             watched=watched[:WATCHED],
         )
@@ -241,10 +262,10 @@ def _box(key: str, members: list[str], graph: Graph) -> Box:
         )
     nodes = [graph.nodes[each] for each in members]
     devices = len({each.service_object for each in nodes})
-    is_like = key.startswith(LIKE)
+    is_one = not is_like(key)
     found = sum(each in graph.found for each in members)
     return Box(
-        "" if is_like else first.service_object,
+        first.service_object if is_one else "",
         "",
         f"{first.name} and {devices - 1} alike" if devices > 1 else first.name,
         f"{found:,} of {len(members):,} found" if found else plural(len(members), "stream"),

@@ -131,6 +131,23 @@ def test_a_stream_over_windows_says_which_are_open_and_what_they_wait_for(
     assert "2023-11-14 22:13:30" in page
 
 
+def test_a_value_is_cut(client: FlaskClient, served: Served, tenant: Caller) -> None:
+    """A page is for people: it has no more of a device than can be looked at."""
+    channels = {f"c{number}": {"type": "string"} for number in range(40)}
+    so = tenant.create({"name": "Long", "streams": {"a": {"channels": channels}}})
+    values = {name: {"current-value": "y" * 20_000} for name in channels}
+    answer = tenant.ask("PUT", f"/{so}/streams/a", json={"channels": values, "lastUpdate": 5})
+    assert answer.status_code == 202, answer.text
+    served.store()
+
+    for path in (f"devices/{so}", "devices", f"streams/{so}/a"):
+        page = client.get(f"/console/{path}")
+        assert page.status_code == 200
+        assert len(page.data) < 200_000
+        assert ">" + "y" * 200 + "\u2026<" in page.text
+    assert "and 20 more" in client.get(f"/console/devices/{so}").text
+
+
 def test_the_code_of_a_stream_is_text_on_its_page(client: FlaskClient, tenant: Caller) -> None:
     code = "function(a) { return '</pre><script>alert(1)</script>' ? 1 : 2 }"
     channel = {"type": "number", "current-value": code}
