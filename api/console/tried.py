@@ -11,6 +11,8 @@ from servioticy.domain.verdicts import EMITTED, VERDICTS
 SHOWN = 200
 WIDEST = 200
 """Characters of a value."""
+WIDEST_ENDING = 600
+"""Of how a computation ended: the message of an error has its place at the end."""
 
 
 class Row(NamedTuple):
@@ -54,4 +56,4 @@ def _ending(ending: Mapping[str, Any] | None) -> str:
         return f"an update of {ending['lastUpdate']}"
     means = VERDICTS.get(verdict, "").replace("`", "")
     message = f" ({ending['message']})" if ending.get("message") else ""
-    return f"{verdict}: {means}{message}"[:WIDEST]
+    return f"{verdict}: {means}{message}"[:WIDEST_ENDING]

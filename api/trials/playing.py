@@ -22,7 +22,7 @@ from servioticy.domain.verdicts import EMITTED
 
 WAKES_NOBODY = -1
 """The number of no wake."""
-MESSAGE = 300
+MESSAGE = 500
 """Characters that are told of how a computation ended."""
 TOLD = 150
 """Bytes that it takes to tell so, beside the message."""

@@ -9,9 +9,11 @@ there is none. And as a comma cannot stand between `?` and `:`, it is one expres
 
 from __future__ import annotations
 
+import re
 import time
 import zlib
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
@@ -28,6 +30,11 @@ _RESERVED = """
     try typeof var void while with yield
 """
 _NOT_NAMES = frozenset(_RESERVED.split())
+
+Place: TypeAlias = tuple[int, int, str]
+"""The first line of a snippet in the script, how many it has, and what it is."""
+
+_ODD_LINES = re.compile("\r(?!\n)|[\u2028\u2029]")
 
 _SCALARS = frozenset({"number", "string", "boolean", "geo_point"})
 
@@ -61,9 +68,10 @@ class Compiler:
         variables = _variables(program)
         if any(not IDENTIFIER.fullmatch(name) or name in _NOT_NAMES for name, _, _ in variables):
             problems.append("a binding's name is not a JavaScript name")
+        parts = [] if problems else _parts(program, variables, codes, pre, post)
         return Compiled(
-            description=_description(program, slot, variables, problems),
-            source=_assemble(program, variables, codes, pre, post) if not problems else b"null",
+            description=_description(program, slot, variables, problems, _places(parts)),
+            source=b"null" if problems else _assemble(variables, parts),
             problems=problems,
         )
 
@@ -177,6 +185,7 @@ def _description(
     slot: int,
     variables: list[tuple[str, int, Path]],
     problems: list[str],
+    places: list[Place],
 ) -> bytes:
     function = program.dialect == "function"
     positions = {**{name: at for at, name in enumerate(program.arguments)}, "$input": INPUT}
@@ -195,6 +204,7 @@ def _description(
         {
             "slot": slot,
             "problem": problems[0] if problems else None,
+            "places": places,
             "seed": zlib.crc32(_bytes(program.id)),
             "arguments": len(program.arguments),
             "variables": [
@@ -210,21 +220,56 @@ def _description(
     )
 
 
-def _assemble(
+class _Part(NamedTuple):
+    """A function of the compiled script, and the tenant's code in it, which begins a line."""
+
+    text: str
+    code: str | None = None
+    what: str = ""
+
+
+def _parts(
     program: Program,
     variables: list[tuple[str, int, Path]],
     codes: list[str],
     pre: str | None,
     post: str | None,
-) -> bytes:
+) -> list[_Part]:
+    """Return the functions `set, pre, post, channel...`."""
+    names = [name for name, _, _ in variables]
+    sets = "".join(f"{name}=arguments[{at}];" for at, name in enumerate(names))
+    alone, inside = "(\n{}\n)", "function(){{return (\n{}\n)}}"
+    form = alone if program.dialect == "function" else inside
+    return [
+        _Part(f"function(){{{sets}}}"),
+        *(
+            _Part(inside.format(code), code, what) if code else _Part("null")
+            for code, what in ((pre, "pre-filter"), (post, "post-filter"))
+        ),
+        *(
+            _Part(form.format(code), code, f"channel {channel.name}")
+            for code, channel in zip(codes, program.channels, strict=True)
+        ),
+    ]
+
+
+def _assemble(variables: list[tuple[str, int, Path]], parts: list[_Part]) -> bytes:
     """Write `[set, pre, post, channel...]`: functions that share the program's variables."""
     names = [name for name, _, _ in variables]
     declared = f"var {','.join(names)};" if names else ""
-    sets = "".join(f"{name}=arguments[{at}];" for at, name in enumerate(names))
-    filters = [f"function(){{return (\n{code}\n)}}" if code else "null" for code in (pre, post)]
-    form = "(\n{}\n)" if program.dialect == "function" else "function(){{return (\n{}\n)}}"
-    parts = [f"function(){{{sets}}}", *filters, *(form.format(code) for code in codes)]
-    return _bytes(f"(function(){{{declared}return [{','.join(parts)}]}})()")
+    return _bytes(f"(function(){{{declared}return [{','.join(each.text for each in parts)}]}})()")
+
+
+def _places(parts: list[_Part]) -> list[Place]:
+    """Return which lines of the script are whose; none where engines count lines differently."""
+    if any(_ODD_LINES.search(each.code or "") for each in parts):
+        return []
+    found, line = [], 1
+    for each in parts:
+        if each.code is not None:
+            found.append((line + 1, each.code.count("\n") + 1, each.what))
+        line += each.text.count("\n")
+    return found
 
 
 def _blank(code: str | None) -> bool:

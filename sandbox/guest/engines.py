@@ -37,11 +37,15 @@ class FlagsRefused(Exception):
     """The engine does not run with the limits it was given, so it cannot be relied on."""
 
 
+PROGRAM = b"program"
+"""What programs are called where an error says where it was made."""
+
+
 class Engine(Protocol):
     """An engine is one context in one thread. Every method may raise the exceptions above."""
 
-    def evaluate(self, source: bytes, seconds: float) -> Handle:
-        """Run a script and return its value, which the caller releases."""
+    def evaluate(self, source: bytes, seconds: float, name: bytes = ...) -> Handle:
+        """Run a script of this name and return its value, which the caller releases."""
 
     def call(self, function: Handle, text: bytes, seconds: float, *arguments: Handle) -> Handle:
         """Call `function` with `text` as its `this`; the caller releases what it returns."""

@@ -93,14 +93,17 @@ class Engine:
         self._ask("set_stack_size", runtime, STACK_BYTES)
         self._context = self._ask("new_context", runtime, 0)
         self._undefined = self._ask("undefined")
-        self._name = self._put(b"script\0")
+        self._names: dict[bytes, int] = {}
 
-    def evaluate(self, source: bytes, seconds: float) -> Handle:
-        """Run a script and return its value, which the caller releases."""
+    def evaluate(self, source: bytes, seconds: float, name: bytes = b"script") -> Handle:
+        """Run a script of this name and return its value, which the caller releases."""
         with self._ticker.within(self._store, seconds):
+            if name not in self._names:
+                self._names[name] = self._put(name + b"\0")
+            called = self._names[name]
             text = self._put(source + b"\0")
             try:
-                value = self._ask("evaluate", self._context, text, len(source), self._name, 0, 0)
+                value = self._ask("evaluate", self._context, text, len(source), called, 0, 0)
             finally:
                 self._ask("free", text)
             return self._checked(value)

@@ -114,9 +114,10 @@ class Engine:
         self._undefined = self._library.mr_alloc_int_val(self._context, 0, _UNDEFINED)
         self._none = self.evaluate(b"[]", 5)
 
-    def evaluate(self, source: bytes, seconds: float) -> Handle:
-        """Run a script and return its value, which the caller releases."""
-        code = self._text(source)
+    def evaluate(self, source: bytes, seconds: float, name: bytes = b"") -> Handle:
+        """Run a script of this name and return its value, which the caller releases."""
+        # Of several such comments the last one counts.
+        code = self._text(source + b"\n//# sourceURL=" + name if name else source)
         task = self._library.mr_eval(self._context, code, 1)
         try:
             return self._wait(task, seconds)

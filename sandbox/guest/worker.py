@@ -18,6 +18,7 @@ from sandbox import protocol
 from sandbox.encoding import program_of
 from sandbox.guest.compile import Compiler
 from sandbox.guest.engines import (
+    PROGRAM,
     Engine,
     FlagsRefused,
     MakeEngine,
@@ -85,7 +86,7 @@ class Worker:
         for slot, raw in orjson.loads(definitions):
             compiled = self._compiler.compile(program_of(raw), slot, deadline)
             left = deadline - time.monotonic()
-            code = self._engine.evaluate(compiled.source, left)
+            code = self._engine.evaluate(compiled.source, left, PROGRAM)
             done = self._engine.call(self._define, compiled.description, left, code)
             self._engine.release(done)
             self._engine.release(code)

@@ -151,6 +151,7 @@ def test_how_a_derived_stream_is_computed_is_told(visitor: Person, cellar: Cella
     visitor.press("Cellar: in Fahrenheit", role="link")
     visitor.press("fahrenheit", role="link")
     visitor.sees("The code threw an error.")
+    visitor.sees("(channel fahrenheit, line 1, column")
     told = cellar.status()
     for verdict, count in told.items():
         visitor.page.locator(f"[data-count={verdict}]", has_text=str(count)).wait_for()

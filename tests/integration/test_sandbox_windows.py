@@ -35,7 +35,7 @@ def grown(pool: SandboxPool, call: Call) -> Grown:
 
 
 def said(pool: SandboxPool, expression: str, *windows: Mapping[str, Any]) -> Any:
-    """What an expression over `air` and `water` is, or the message of what it throws."""
+    """What an expression over `air` and `water` is, or what it throws, without the place."""
     windows = (*windows, numbers())[:2]
     found = grown(pool, a_call(saying(expression), an_event(*windows), windowed=True))
     return outcome(found)
@@ -46,7 +46,7 @@ def outcome(found: Grown) -> Any:
         return json.loads(value_of(found.made[0][0]))
     (ended,) = found.ended
     assert ended.kind == "script-error"
-    return ended.message
+    return ended.message.partition(" (channel ")[0]
 
 
 AIR = aggregated([

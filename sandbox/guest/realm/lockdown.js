@@ -77,9 +77,8 @@
   keep(Math, MATH);
   keep(Map, "length name prototype groupBy");
   delete Error.captureStackTrace;
-  delete Error.prepareStackTrace;
   delete Error.isError;
-  Error.stackTraceLimit = 0;
+  Error.stackTraceLimit = 5; // runner.js says where an error was made, and shows scripts none of it
   delete Function.prototype.caller;
   delete Function.prototype.arguments;
   for (const name of ["__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__",

@@ -155,7 +155,65 @@
     URIError.prototype, "URIError",
   ];
 
-  function thrown(error) {
+  // Where an error was made, in the program's own code. V8 asks for the text of `stack` when that
+  // is first read, and scripts that read it find what they would without any frames; in QuickJS it
+  // is a text from the beginning. None is told where the stack is full: that depends on what was
+  // on it before.
+  const NAME = "program"; // PROGRAM in engines.py
+  const AT = /\(program:(\d{1,7}):(\d{1,7})\)/;
+  const MOST_TEXT = 2000;
+  const isFull = (message) => message === "Maximum call stack size exceeded" || message === "stack overflow";
+  const header = uncurry(Error.prototype.toString);
+  const { get: stackOf } = getOwnPropertyDescriptor(new Error(), "stack") ?? {};
+  let asked = false;
+  let place = null;
+
+  Error.prepareStackTrace = {
+    prepareStackTrace(error, frames) {
+      if (!asked) return header(error);
+      for (let i = 0; i < frames.length; i++) {
+        const frame = frames[i];
+        if (frame.getScriptNameOrSourceURL() === NAME) {
+          place = [frame.getLineNumber(), frame.getColumnNumber()];
+          return "";
+        }
+      }
+      return "";
+    },
+  }.prepareStackTrace;
+
+  function placeOf(error) {
+    const stack = getOwnPropertyDescriptor(error, "stack");
+    if (stack === undefined) return null;
+    if (stackOf === undefined) {
+      if (typeof stack.value !== "string") return null;
+      const found = exec(AT, slice(stack.value, 0, MOST_TEXT));
+      return found === null ? null : [toNumber(found[1]), toNumber(found[2])];
+    }
+    if (stack.get !== stackOf) return null; // the script's own would be more of the script
+    place = null;
+    asked = true;
+    try {
+      apply(stackOf, error, bare);
+    } finally {
+      asked = false;
+    }
+    return place;
+  }
+
+  function where(error, program) {
+    const found = placeOf(error);
+    if (found === null) return "";
+    const { places } = program;
+    for (let i = 0; i < places.length; i++) {
+      const line = found[0] - places[i][0];
+      if (line < 0 || line >= places[i][1]) continue;
+      return " (" + clip(places[i][2], 100) + ", line " + (line + 1) + ", column " + found[1] + ")";
+    }
+    return "";
+  }
+
+  function thrown(error, program) {
     if (typeof error !== "object" || error === null) return describe(error);
     try {
       // Own data properties only: a getter would be more of the script.
@@ -164,7 +222,7 @@
       const prototype = getPrototypeOf(error);
       let name = "thrown";
       for (let i = 0; i < errors.length; i += 2) if (errors[i] === prototype) name = errors[i + 1];
-      return name + ": " + clip(message, 300);
+      return name + ": " + clip(message, 300) + (isFull(message) ? "" : where(error, program));
     } catch {
       return "thrown: an object";
     }

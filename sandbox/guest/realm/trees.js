@@ -293,7 +293,7 @@
         } else fault = POST_FILTER;
       }
     } catch (error) {
-      fault = { kind: "script-error", message: quoted(thrown(error)) };
+      fault = { kind: "script-error", message: quoted(thrown(error, program)) };
     } finally {
       sweep();
       if (windowed) letGo(program);
