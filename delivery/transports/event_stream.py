@@ -15,7 +15,11 @@ from delivery.feeds.feed import Feed
 from delivery.transports.http_call import HttpCall
 from delivery.transports.readers import Reader
 from delivery.turns import Turns
+from sandbox.revisions import revision_of
 from servioticy.domain.records import Position
+
+BEFORE_ALL = -(2**63)
+"""Earlier than every timestamp."""
 
 HEARTBEAT_SECONDS = 15.0
 STALL_SECONDS = 30.0
@@ -41,7 +45,7 @@ class EventStream:
         feed: Feed,
         take: Callable[[], Awaitable[Delivery]],
         done: Callable[[Delivery], None],
-        render: Callable[[Delivery, str], bytes],
+        render: Callable[[Delivery, EventId], bytes],
         turns: Turns,
     ) -> None:
         self.passed: Callable[[], Position] | None = None
@@ -88,9 +92,20 @@ class EventStream:
             await self._call.drain()
 
     def _send(self, delivery: Delivery) -> None:
-        self._last = event_id(delivery, self._feed.log)
-        self._write(self._render(delivery, self._feed.log))
+        self._last = self._id_of(delivery)
+        self._write(self._render(delivery, self._last))
         self._done(delivery)
+
+    def _id_of(self, delivery: Delivery) -> EventId:
+        """Return the id of an event; where its place is lost, all later than its time comes again.
+
+        The results of windows that have not ended come with later times than those which follow.
+        """
+        found, revision = event_id(delivery, self._feed.log), revision_of(delivery.update.document)
+        if revision is None or not revision.early:
+            return found
+        before = BEFORE_ALL if self._last is None else self._last.timestamp
+        return found._replace(timestamp=min(before, found.timestamp))
 
     def check(self, now: float) -> None:
         """Let a silent client know that we are there; cut off one that takes nothing."""
@@ -126,27 +141,24 @@ class EventStream:
         self._call.write(data)
 
 
-def stream_event(delivery: Delivery, log: str) -> bytes:
+def stream_event(delivery: Delivery, at: EventId) -> bytes:
     """Return an update as an event: its data is the update as it was emitted."""
     # In JSON a line ends only between two of its parts, where a space is as good.
     document = delivery.update.document.replace(b"\r", b" ").replace(b"\n", b" ")
-    return b"id: %s\ndata: %s\n\n" % (str(event_id(delivery, log)).encode(), document)
+    return b"id: %s\ndata: %s\n\n" % (str(at).encode(), document)
 
 
-def own_event(delivery: Delivery, log: str) -> bytes:
+def own_event(delivery: Delivery, at: EventId) -> bytes:
     """Return an update as an event that also says of which stream it is."""
-    return b"id: %s\ndata: %s\n\n" % (
-        str(event_id(delivery, log)).encode(),
-        described(delivery, log),
-    )
+    return b"id: %s\ndata: %s\n\n" % (str(at).encode(), described(delivery, at))
 
 
-def described(delivery: Delivery, log: str) -> bytes:
+def described(delivery: Delivery, at: EventId) -> bytes:
     """Return an update with its id and its stream, as one line of JSON."""
     document = delivery.update.document.replace(b"\r", b" ").replace(b"\n", b" ")
     return orjson.dumps(
         {
-            "id": str(event_id(delivery, log)),
+            "id": str(at),
             "serviceObject": delivery.stream.service_object,
             "stream": delivery.stream.stream,
             "update": orjson.Fragment(document),

@@ -147,8 +147,9 @@ async def collect(pull: Pull, wanted: Wanted, reader: Reader, turns: Turns) -> b
                 delivery = await pull.take()
                 if len(found) % COLLECTED_A_TURN == 0:
                     await turns.take(pull.feed.tenant)
-                found.append(described(delivery, pull.feed.log))
-                cursor, size = event_id(delivery, pull.feed.log), size + len(found[-1])
+                cursor = event_id(delivery, pull.feed.log)
+                found.append(described(delivery, cursor))
+                size += len(found[-1])
     except TimeoutError:
         pass
     except FeedEnded:

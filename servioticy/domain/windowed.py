@@ -29,10 +29,11 @@ class WindowsOf:
     @property
     def cut(self) -> Hashable:
         """What windows are told by that are open, whatever comes out of them, and when."""
-        window = self.window
-        if isinstance(window, Window):
-            window = replace(window, early=None, lateness=0)
-        return window, self.inputs
+        it = self.window
+        if isinstance(it, Silence):
+            return it.after, self.inputs
+        lengths = it.size, it.every, it.offset, it.gap, it.max, it.count, it.every_count
+        return it.kind, lengths, it.timezone, it.time, it.delay, it.idle, it.uses, self.inputs
 
     @property
     def members(self) -> tuple[str, ...]:

@@ -62,6 +62,13 @@ class Composite:
         last = Last(1, BASE + timestamp, document)
         return self._step(Step(self.code, int(log * 1000), argument, last, None, member, (), None))
 
+    def put_ms(self, timestamp: int, value: Any = 1) -> Answer:
+        """An update of a device that counts milliseconds, at that time of the log."""
+        ms = (BASE + timestamp) * 1000
+        document = json.dumps({"channels": {"v": {"current-value": value}}, "lastUpdate": ms})
+        last = Last(1, ms, document.encode())
+        return self._step(Step(self.code, ms, 0, last, None, self.members[0], (), None))
+
     def tick(self, at: float, key: bytes | None = None) -> Answer:
         """A time of the log that the composite has set itself, for this entry."""
         now = int((BASE + at) * 1000)

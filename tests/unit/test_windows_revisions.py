@@ -9,8 +9,8 @@ import pytest
 from windowed_composite import BASE, Composite, windows
 
 from sandbox.revisions import Revision, revision_of
-from servioticy.domain.evaluators.operators import Answer
-from servioticy.domain.evaluators.windows.cutting import MAX_READ
+from servioticy.domain.evaluators.operators import Answer, Ends
+from servioticy.domain.evaluators.windows.cutting import MAX_EARLY
 from servioticy.domain.evaluators.windows.head import HEAD, read_head
 
 TUMBLING = {"type": "tumbling", "size": "10s"}
@@ -136,14 +136,14 @@ def test_early_results_are_bounded_and_the_others_come_by_and_by(emit: Any) -> N
         code="air.updates",
     )
     many: list[tuple[int, int, int]] = []
-    text = "x" * 50_000
+    text = "x" * 5_000
     for at in range(3):
         many += windows(c.put(at, text, at=at))
     for _ in range(300):
         if c.due is None or c.due > 5:
             break
         answer = c.tick(c.due)
-        assert sum(len(each.document) for each in answer.outputs) <= 2 * MAX_READ
+        assert sum(len(each.document) for each in answer.outputs) <= 2 * MAX_EARLY
         many += windows(answer)
     newest = {end: count for _begin, end, count in many}
     assert newest == {
@@ -166,3 +166,54 @@ def test_a_revision_is_what_stands_behind_the_timestamp() -> None:
     assert revision_of(b'{"lastUpdate":5,"revision":7,"early":true}') == Revision(7, early=True)
     assert revision_of(b'{"t":",\\"revision\\":7}"}') is None
     assert revision_of(b"") is None
+
+
+def test_windows_that_were_out_stay_so_when_others_are_in_force() -> None:
+    """Or late updates alone would be told in the place of a good result."""
+    c = Composite(LATE)
+    c.put(3)
+    c.put(4)
+    assert windows(c.put(12)) == [(0, 10, 2)]
+    c.be(LATE, "air.quantile('v', 0.5)")
+    assert c.put(13).kind == "abandoned"
+    for at in (5, 6, 5):
+        answer = c.put(at)
+        assert (answer.kind, list(answer.outputs)) == ("late", [])
+    assert windows(c.put(24)) == [(10, 20, 1)]
+
+
+def test_what_was_out_in_another_unit_is_out() -> None:
+    c = Composite(TUMBLING)
+    c.put(3)
+    c.put(12)
+    assert windows(c.tick(90)) == [(10, 20, 1)]
+    assert read_head(c.entries[HEAD][0]).closed == BASE + 20
+    c.put_ms(95)
+    assert read_head(c.entries[HEAD][0]).closed == (BASE + 20) * 1000
+    assert c.put_ms(15).kind == "late"
+
+
+def test_a_large_window_does_not_come_out_early() -> None:
+    """All of it would be read and merged with each update."""
+    window = {"type": "tumbling", "size": "10000s", "emit": "updates"}
+    c = Composite(window, code="air.by('room')")
+    assert windows(c.put(1, room="small")) == [(0, 10_000, 1)]
+    number = 0
+    while c.put(2 + number, room=f"{number}" * 20).outputs:
+        number += 1
+        assert number < 5_000
+    assert number > 100
+    assert not read_head(c.entries[HEAD][0]).early
+    assert windows(c.put(10_000)) == [(0, 10_000, number + 2), (10_000, 20_000, 1)]
+
+
+def test_what_is_to_come_out_early_counts_as_open() -> None:
+    """A head is one entry."""
+    window = {"type": "tumbling", "size": "1s", "delay": "3000s", "emit": {"every": "2h"}}
+    c = Composite(window)
+    taken = 0
+    with pytest.raises(Ends, match="where those count twice that are still to come out early"):
+        for taken in range(2_000):
+            c.put(taken, at=2_000)
+    assert taken == 1_000
+    assert len(c.entries[HEAD][0]) < 65_536

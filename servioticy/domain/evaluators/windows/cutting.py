@@ -23,6 +23,10 @@ MAX_DROPPED = 500
 MAX_AHEAD = 500
 """Panes of one composite stream that begin after the log's time."""
 
+MAX_EARLY = 128 * 1024
+"""Bytes kept of a window that comes out before its end, and of all that do so by one computation:
+they are read and merged with each update."""
+
 MAX_READ = 1024 * 1024
 """Bytes kept of the windows that come out of one computation, where they are several."""
 
@@ -113,17 +117,22 @@ def earlier(one: int | None, other: int | None) -> int | None:
 
 def check_room(head: Head, timestamp: int, what: str) -> None:
     """Raise Ends where no more may be open: a clock that is wrong takes not all of the room."""
-    if len(head.panes) >= MAX_PANES:
-        raise Ends(ERROR, f"more than {MAX_PANES} {what} are open")
+    fresh = len(head.early) + len(head.changed)
+    if len(head.panes) + fresh >= MAX_PANES:
+        more = ", where those count twice that are still to come out early" if fresh else ""
+        raise Ends(ERROR, f"more than {MAX_PANES} {what} are open{more}")
     now = head.now * head.per_second // 1000
     if timestamp > now and sum([each.oldest > now for each in head.panes]) >= MAX_AHEAD:
         raise Ends(ERROR, f"more than {MAX_AHEAD} {what} after the log's time are open")
 
 
-def first_of(sizes: Sequence[int]) -> int:
-    """How many of the first windows are read in one computation, if they have so many bytes."""
+def first_of(sizes: Sequence[int], most: int | None = None) -> int:
+    """How many of the first windows are read in one computation, if they have so many bytes.
+
+    `most`: of all of them together; MAX_READ without it.
+    """
     together = list(accumulate(sizes))
-    return max(1, bisect_right(together, MAX_READ))
+    return max(1, bisect_right(together, MAX_READ if most is None else most))
 
 
 def come_out(ended: Iterable[T], read: Callable[[T], Closed]) -> tuple[list[Closed], str, int]:

@@ -143,6 +143,8 @@ class _Computation:
             members=found.members,
             generation=generation,
             gone=[each for each in gone if each.panes][-MAX_GONE:],
+            closed=found.closed,
+            over=max(found.over, found.closed),
         )
 
     def _first(self) -> Head:
@@ -187,7 +189,9 @@ class _Computation:
                 f"{units[per_second]}, those of the windows that are open in "
                 f"{units[head.per_second]}; send all in one unit",
             )
-        head.per_second, head.members, head.closed, head.over = per_second, {}, NEVER, NEVER
+        if head.closed != NEVER:  # what has come out in another unit is not to come once more
+            head.closed = head.over = head.closed * per_second // head.per_second
+        head.per_second, head.members = per_second, {}
 
     def _take_in(self, argument: int) -> tuple[str, str]:
         """Take an update in; how that ends where nothing comes out, and why."""

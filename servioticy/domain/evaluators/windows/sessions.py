@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
 from servioticy.domain.evaluators.windows.cutting import (
+    MAX_EARLY,
     Closed,
     EarlyTimes,
     Found,
@@ -96,9 +97,16 @@ class Sessions:
 
     def _early(self, ended: Collection[Pane], most: int) -> list[Pane]:
         """Sessions that have not ended, with updates that were in no result yet, by their ends."""
-        open_ = [each for each in self._head.panes if each.begin in self._head.early]
+        early = self._head.early
+        open_ = [each for each in self._head.panes if each.begin in early]
         some = [each for each in open_ if each not in ended]
-        return sorted(some, key=lambda each: (self._end(each), each.begin))[: max(0, most)]
+        some = sorted(some, key=lambda each: (self._end(each), each.begin))[: max(0, most)]
+        sizes = self._contents.sizes([[each.begin] for each in some])
+        for each, size in zip(some, sizes, strict=True):
+            if size > MAX_EARLY:
+                del early[each.begin]  # it comes out at its end only
+        small = [each for each in some if each.begin in early]
+        return small[: first_of([size for size in sizes if size <= MAX_EARLY], MAX_EARLY)]
 
     def _read(self, coming: tuple[Pane, bool]) -> Closed:
         pane, is_early = coming

@@ -12,6 +12,7 @@ from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
 from servioticy.domain.evaluators.windows.cutting import (
     MAX_DROPPED,
+    MAX_EARLY,
     Closed,
     EarlyTimes,
     Found,
@@ -82,10 +83,9 @@ class Timed:
         changed = list(self._fresh(head.changed, before, most, is_early=False))
         ended, reached, due = self._ended(watermark, most - len(changed))
         first_early = len(changed) + len(ended)
-        early = []
-        if self._times.is_now():
-            early = list(self._fresh(head.early, FOREVER, most - first_early, is_early=True))
-        coming = [*changed, *ended, *early]
+        early = self._early(most - first_early)
+        small = [each for each, is_large in early if not is_large]
+        coming = [*changed, *ended, *small]
         few = first_of(self._contents.sizes([each.panes for each in coming]))
         some = coming[:few]
         self._contents.know(dict.fromkeys(chain.from_iterable([each.panes for each in some])))
@@ -93,11 +93,24 @@ class Timed:
         if done < first_early:
             out = ended[: max(0, done - len(changed))]
             head.closed, due = out[-1].end if out else before, head.now
-        self._note_told(head.changed, changed[:done], head.over, before)
-        told = early[: max(0, done - first_early)]
-        self._note_told(head.early, told, head.closed, FOREVER)
+        if changed:
+            self._note_told(head.changed, changed[:done], head.over, before)
+        told = small[: max(0, done - first_early)]
+        if len(told) == len(small):  # those that are too large are passed over
+            told = [each for each, _ in early]
+        if told or head.closed != before:
+            self._note_told(head.early, told, head.closed, FOREVER)
         due = earlier(due, self._give_up(watermark, reached))
         return Found(found, earlier(due, self._tell_again(was_told=bool(early))), problem)
+
+    def _early(self, most: int) -> list[tuple[_Coming, bool]]:
+        """Windows that come out before their end, and whether they are too large for that."""
+        if not self._times.is_now():
+            return []
+        found = list(self._fresh(self._head.early, FOREVER, most, is_early=True))
+        sizes = self._contents.sizes([each.panes for each in found])
+        few = first_of([0 if size > MAX_EARLY else size for size in sizes], MAX_EARLY)
+        return [(each, size > MAX_EARLY) for each, size in zip(found, sizes, strict=True)][:few]
 
     def _fresh(
         self, fresh: dict[int, int], until: int, most: int, *, is_early: bool
