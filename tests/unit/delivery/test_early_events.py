@@ -41,7 +41,7 @@ def ids_of(*updates: tuple[int, bytes], begin: EventId | None = None) -> list[Ev
 
 
 def test_an_early_result_is_a_place_whose_time_is_that_of_the_one_before() -> None:
-    """Where the place is lost, the history goes on behind that: the final ones are still to come."""
+    """Where the place is lost the history goes on behind that: final ones are still to come."""
     before = EventId(Position(0, 7), None, 5, "0badcafe")
     found = ids_of((19, EARLY), (9, FINAL), (19, EARLY), (9, REVISED), begin=before)
 
