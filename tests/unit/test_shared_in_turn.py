@@ -36,6 +36,7 @@ WHY = {
     "api/http/idempotency.py:Idempotency.__init__": BRIEF,
     "api/http/reading.py:Reading.__init__": BRIEF,
     "api/http/reading.py:Reading.start": OURS,
+    "api/platform/slowest.py:Slowest.__init__": "one tenant asks, who operates the platform",
     "api/platform/telling.py:Programs.__init__": "one tenant asks, who operates the platform",
     "api/resources/tokens.py:_Ended.__init__": BRIEF,
     "api/stepping/apart.py:StepsApart.__init__": BRIEF,
