@@ -185,7 +185,7 @@ def test_who_is_beyond_a_quota_is_known_without_asking() -> None:
 
 
 def test_a_large_one_is_beyond_a_quota_where_a_small_one_is_not() -> None:
-    """So it is refused before it is read: a MiB takes as long to read as many small ones."""
+    """So it is refused before it is parsed: a MiB takes as long as many small ones."""
     ground = Ground(update_bytes=100)
     ground.send(60)
 
