@@ -24,6 +24,12 @@ Row: TypeAlias = Any
 
 _VALUE = re.compile(r"%\((\w+)\)s")
 
+_COMMENT = re.compile(r"--.*")
+_READING = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
+_WRITING = re.compile(
+    r"\b(INSERT\s+INTO|(?<!FOR )(?<!KEY )UPDATE|DELETE\s+FROM|MERGE\s+INTO)\b", re.IGNORECASE
+)
+
 _NOTICED = {
     "keepalives_idle": 30,
     "keepalives_interval": 10,
@@ -285,6 +291,6 @@ def _positional(sql: str) -> tuple[str, list[str]]:
 
 
 def _reads(sql: str) -> bool:
-    """Whether running it twice does no harm."""
-    lines = [line for line in sql.strip().splitlines() if not line.startswith("--")]
-    return bool(lines) and lines[0].lstrip().upper().startswith("SELECT")
+    """Whether running it twice does no harm: it begins as reading does, and nothing in it writes."""
+    statement = _COMMENT.sub("", sql)
+    return bool(_READING.match(statement)) and not _WRITING.search(statement)

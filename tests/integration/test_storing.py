@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from sandbox import argument_names
+from servioticy.domain.model import StreamKey
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.batches import Batch, StoredUpdate, StoredVerdict
 from servioticy.ports.put_off import PutOff
 from servioticy.storage.database import Database
+from servioticy.storage.history import PostgresHistory
 from servioticy.storage.partition_store import _BESIDE, PostgresPartitionStore
 from servioticy.storage.queries import queries
 from servioticy.storage.roles import Role
@@ -77,6 +79,31 @@ def test_a_connection_that_is_lost_is_replaced(
     store.store(Batch(0, 1, 2, 0, [an_update(2)]))
 
     assert stored(database) == [(1, "{}"), (2, "{}")]
+
+
+@pytest.mark.parametrize("statement", ["newest", "last_update", "page", "updates_after"])
+def test_who_reads_does_not_notice_that_a_connection_was_lost(
+    store: PostgresPartitionStore, dsn: str, statement: str
+) -> None:
+    """Servers restart, and each thread finds that out by itself, maybe an hour later."""
+    store.store(Batch(0, 0, 1, 0, [an_update(1)]))
+    stream = StreamKey(1, STREAM)
+    reading = Database(dsn, role=Role.API)
+    history = PostgresHistory(reading)
+    ask: dict[str, Callable[[], object]] = {
+        "newest": lambda: history.newest(stream),
+        "last_update": lambda: history.last_update(stream),
+        "page": lambda: history.page(stream, (0, 9), 10, 1000),
+        "updates_after": lambda: history.updates_after(stream, 0, 10, 1000),
+    }
+    before = ask[statement]()
+    (pid,) = reading.rows("SELECT pg_backend_pid()")[0]
+    other = Database(dsn)
+    other.rows("SELECT pg_terminate_backend(%(pid)s, 5000)", {"pid": pid})
+    other.close()
+
+    assert ask[statement]() == before  # an error where it is not asked again
+    reading.close()
 
 
 def test_it_is_told_where_an_update_was_not_new(
