@@ -291,6 +291,6 @@ def _positional(sql: str) -> tuple[str, list[str]]:
 
 
 def _reads(sql: str) -> bool:
-    """Whether running it twice does no harm: it begins as reading does, and nothing in it writes."""
+    """Whether running it twice does no harm: it begins as reading does, and nothing writes."""
     statement = _COMMENT.sub("", sql)
     return bool(_READING.match(statement)) and not _WRITING.search(statement)
