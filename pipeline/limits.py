@@ -38,6 +38,12 @@ CONTESTED_LOADING_SECONDS = 0.02
 """The same while several tenants are active and there is no backlog: who has nothing to do with it
 waits meanwhile."""
 
+DOCUMENTS_BYTES = 1024 * 1024
+"""Of documents that are understood for definitions which take effect together."""
+
+CONTESTED_DOCUMENTS_BYTES = 64 * 1024
+"""The same while several tenants are active: some ten milliseconds."""
+
 
 class Limits(NamedTuple):
     """How far one update may go.

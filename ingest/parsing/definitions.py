@@ -9,8 +9,8 @@ from servioticy.apart.asking import TookTooLong
 from servioticy.domain.documents import BadDocument, Documents
 from servioticy.domain.documents.codes import NOT_UNDERSTOOD, TOO_SLOW
 from servioticy.domain.documents.limits import Laborious, Meter
-from servioticy.domain.documents.service_objects import ArgumentNames
-from servioticy.domain.documents.stored import Understood, parsing
+from servioticy.domain.documents.service_objects import ArgumentNames, parse_service_object
+from servioticy.domain.documents.stored import Understood, at_once
 from servioticy.domain.model import Definition, Stream
 from servioticy.ports.addresses import Address
 from servioticy.ports.service_objects import ServiceObjects, VersionKey
@@ -37,9 +37,9 @@ class Definitions:
     ) -> None:
         """Two parsers: who posts large documents keeps nobody from those that are stored."""
         self._service_objects = service_objects
-        self._here = parsing(argument_names)
+        self._argument_names = argument_names
         self._new, self._stored = new, stored
-        self._documents = Documents(self._parse_quickly, room)
+        self._documents = Documents(at_once(self._parse_quickly), room)
 
     def parsed(self, document: dict[str, Any], service_object: str) -> Definition:
         """Return a document as the Service Object of that id.
@@ -63,7 +63,7 @@ class Definitions:
         """Parse it in the thread that asks. Raises Laborious where that takes too long."""
         small = Meter(AT_ONCE)
         try:
-            return self._here(document, service_object, small)
+            return parse_service_object(document, service_object, self._argument_names, small)
         finally:
             meter.note(small)
 

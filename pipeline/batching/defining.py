@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence, Set
 from itertools import pairwise
 
 from pipeline.changes.control import Control
+from pipeline.limits import CONTESTED_DOCUMENTS_BYTES, DOCUMENTS_BYTES
 from pipeline.sharing.shares import Shares
 from pipeline.state.partition import Partition
 from servioticy.domain.records import DefinitionRecord, LogRecord
@@ -41,8 +42,9 @@ class Defining:
         if self._partition.decided.trees:
             return 0
         began = self._clock()
+        most = CONTESTED_DOCUMENTS_BYTES if self._shares.contested else DOCUMENTS_BYTES
         try:
-            done = self._control.apply_together(offset, records, but)
+            done = self._control.apply_together(offset, records, but, most)
         except self._passes:
             raise
         except Exception:

@@ -21,12 +21,13 @@ from pipeline.batching.late_turns import LateTurns
 from pipeline.batching.pieces import Pieces
 from pipeline.batching.uncomputed import Uncomputed
 from pipeline.changes.control import Control
+from pipeline.changes.understanding import Understanding
 from pipeline.engine import Engine
-from pipeline.limits import MAX_BATCH_BYTES
+from pipeline.limits import CONTESTED_LOADING_SECONDS, MAX_BATCH_BYTES
 from pipeline.sharing.fairness import Fairness
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
-from servioticy.domain.records import ControlRecord, LogRecord
+from servioticy.domain.records import ControlRecord, DefinitionRecord, LogRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
 from servioticy.ports.put_off import PutOff
@@ -65,6 +66,7 @@ class LateWork:
         pieces: Pieces,
         flow: Flow,
         control: Control,
+        understanding: Understanding,
         uncomputed: Uncomputed,
         engine: Engine,
         fairness: Fairness,
@@ -77,6 +79,7 @@ class LateWork:
         self._pieces = pieces
         self._flow = flow
         self._control = control
+        self._understanding = understanding
         self._uncomputed = uncomputed
         self._engine = engine
         self._fairness = fairness
@@ -109,8 +112,8 @@ class LateWork:
     def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> None:
         """Begin to compute the tenant's oldest records, as many as are done in a short time.
 
-        They go on waiting while their component is loaded, unless it is loaded `at_once`.
-        Nothing of it is under way.
+        They go on waiting while their component is loaded, or a document understood, unless that
+        is done `at_once`. Nothing of it is under way.
         """
         self._turns.had(tenant)
         fit = int(self._fairness.slice_seconds / max(SHORTEST, self._shares.each(tenant)))
@@ -121,10 +124,14 @@ class LateWork:
         if not found:
             del self._partition.waiting[tenant]
             self._partition.senders.pop(tenant, None)
+            self._understanding.keep(self._partition.waiting)
             return
         first = self._intake.read(_row(found[0]))
         began = time.monotonic()
-        if isinstance(first, ControlRecord):
+        if isinstance(first, DefinitionRecord) and not at_once:
+            if self._understanding.go_on(tenant, first, CONTESTED_LOADING_SECONDS):
+                self._take_up_control(found[0], first)
+        elif isinstance(first, ControlRecord):
             self._take_up_control(found[0], first)
         else:
             self._take_up_updates(tenant, found, first, at_once=at_once)

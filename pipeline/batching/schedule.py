@@ -32,6 +32,7 @@ from pipeline.batching.uncomputed import Uncomputed
 from pipeline.changes.control import Control
 from pipeline.changes.expiring import Expiring
 from pipeline.changes.purging import Purging
+from pipeline.changes.understanding import Understanding
 from pipeline.engine import Engine
 from pipeline.limits import MAX_WAITING
 from pipeline.sharing.fairness import Fairness
@@ -42,6 +43,7 @@ from servioticy.domain.records import (
     AcquireRecord,
     BeginRecord,
     ControlRecord,
+    DefinitionRecord,
     EndRecord,
     LogRecord,
     OwnRecord,
@@ -92,6 +94,7 @@ class Schedule:
         self._flow = Flow(slots, engine.passes, engine.clock)
         self._intake = Intake(partition, output, dead_letters, engine.passes)
         self._control = Control(partition, output, engine.sleep)
+        self._understanding = Understanding(partition.store, engine.clock)
         self._defining = defining.Defining(
             partition, self._control, fairness.shares, engine.passes, engine.clock
         )
@@ -105,6 +108,7 @@ class Schedule:
             pieces,
             self._flow,
             self._control,
+            self._understanding,
             self._uncomputed,
             engine,
             fairness,
@@ -345,6 +349,12 @@ class Schedule:
         graph = self._partition.graph
         return any(graph.stream(root.origin).entries for root in update.roots)
 
+    def _is_long(self, record: ControlRecord) -> bool:
+        """Whether others would wait for it; not where subscribers may know what follows it."""
+        if not self._shares.contested or self._partition.decided.trees:
+            return False
+        return isinstance(record, DefinitionRecord) and self._understanding.is_long(record)
+
     def _let_move(self, record: ReleaseRecord | AcquireRecord) -> None:
         """Compute all that waits of those that leave; and what is under way of those that come."""
         owners = self._partition.store.owners(record.service_objects)
@@ -371,7 +381,7 @@ class Schedule:
         if tenant is not None:
             self._shares.saw((tenant,))
         concerned = _concerned(record)
-        if tenant is not None and tenant in self._put_off_now():
+        if tenant is not None and (tenant in self._put_off_now() or self._is_long(record)):
             later = PutOff(row.offset, tenant, concerned[0], row.value or b"")
             if isinstance(record, BeginRecord):
                 self._partition.note_beginning(later.record)

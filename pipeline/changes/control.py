@@ -75,18 +75,19 @@ class Control:
         change.forget()
 
     def apply_together(
-        self, offset: int, records: Iterable[DefinitionRecord], but: Set[int]
+        self, offset: int, records: Iterable[DefinitionRecord], but: Set[int], most_bytes: int
     ) -> Together:
         """Let the first of these, the one at the offset and what follows it, take effect as one.
 
         Those with whom nothing changes but what is computed of their own streams: neither do they
-        read others, nor is anything told to who reads them; and none of some tenants.
+        read others, nor is anything told to who reads them; and none of some tenants, nor those
+        whose documents do not fit into so many bytes any more.
         """
         partition = self._partition
         asked = _each_once(records)
         components = partition.store.components([each.service_object for each in asked])
         here = {each.id: each for members in components for each in members}
-        after = partition.store.changed(asked)
+        after = partition.store.changed(asked, most_bytes)
         effects: dict[str, Activate] = {}
         for each in asked:
             id_ = each.service_object

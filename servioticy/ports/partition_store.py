@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from servioticy.domain.model import Grant, LastUpdate, ServiceObject, StreamRef
+from servioticy.domain.pauses import Paused
 from servioticy.domain.records import EmittedRecord
 from servioticy.ports.accounts import StreamAccounts
 from servioticy.ports.batches import Batch
@@ -14,6 +15,12 @@ from servioticy.ports.effects import Activate, EndInputs, Erase
 from servioticy.ports.expiry import Expiry
 from servioticy.ports.kept_entries import KeptEntries
 from servioticy.ports.put_off import PutOffRecords
+
+ANY_SIZE = 1 << 62
+"""Of documents, in bytes."""
+
+UNDERSTOOD_AT_ONCE = 16 * 1024
+"""Bytes of a document that is understood without a pause: a few milliseconds."""
 
 
 class ComponentMember(NamedTuple):
@@ -80,11 +87,19 @@ class PartitionStore(Borders, Expiry, KeptEntries, PutOffRecords, StreamAccounts
         and `read_in` are as they stand at the stored progress.
         """
 
-    def changed(self, changes: Sequence[Activate]) -> Mapping[str, ServiceObject]:
+    def changed(
+        self, changes: Sequence[Activate], most_bytes: int = ANY_SIZE
+    ) -> Mapping[str, ServiceObject]:
         """Return the Service Objects as these make them, by their ids.
 
-        Not those of which it has been done, or cannot be; and of many the first, a megabyte of
-        documents or one. Their `stream_ids`, `inputs` and `read_in` are left out.
+        Not those of which it has been done, or cannot be; and of many the first, as far as their
+        documents fit. Their `stream_ids`, `inputs` and `read_in` are left out.
+        """
+
+    def understanding(self, change: Activate) -> Paused[object] | None:
+        """Return the work to understand what this makes, before it is asked for.
+
+        None: it is small, understood already, or there is nothing to be made.
         """
 
     def owners(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:

@@ -15,13 +15,14 @@ import psycopg2.errors
 
 from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
-from servioticy.domain.documents.stored import parsing
+from servioticy.domain.documents.stored import reading
 from servioticy.domain.model import (
     Grant,
     LastUpdate,
     ServiceObject,
     StreamRef,
 )
+from servioticy.domain.pauses import Paused
 from servioticy.domain.quotas import RESTING
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
@@ -31,13 +32,18 @@ from servioticy.ports.borders import Channel, Crossing, OutsideReader
 from servioticy.ports.effects import Activate, EndInputs, Erase, Release
 from servioticy.ports.expiry import Expired
 from servioticy.ports.kept_entries import DueEntry, KeptValue
-from servioticy.ports.partition_store import ComponentMember, Progress
+from servioticy.ports.partition_store import (
+    ANY_SIZE,
+    UNDERSTOOD_AT_ONCE,
+    ComponentMember,
+    Progress,
+)
 from servioticy.ports.put_off import PutOff, TreeKey
 from servioticy.storage import borders, expiry, kept_entries
 from servioticy.storage.accounts import account
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
-from servioticy.storage.database import Copied, Database, Prepared
+from servioticy.storage.database import Copied, Database, Prepared, Row
 from servioticy.storage.effects import named_changes, take_effect
 from servioticy.storage.purge import purge
 from servioticy.storage.queries import queries
@@ -48,9 +54,6 @@ _CLAIM = 1_701_013  # class of our advisory locks: any number that nothing else 
 _BESIDE = 1_701_014
 READ_AT_ONCE = 65_536
 """Characters of documents that are read before the first of them is given out."""
-
-CHANGED_BYTES = 1024 * 1024
-"""Of documents that are looked at together as changes make them; or one."""
 
 PARSED = 128 * 1024 * 1024
 """Bytes of definitions kept parsed: a change loads its whole component anew. Of those that are
@@ -63,7 +66,7 @@ class PostgresPartitionStore:
     def __init__(self, database: Database, argument_names: ArgumentNames) -> None:
         self._database = database
         self._sql = queries("partition")
-        self._documents = Documents(parsing(argument_names), PARSED, keeps_copies=False)
+        self._documents = Documents(reading(argument_names), PARSED, keeps_copies=False)
         self._last_crossings: dict[int, int] = {}
         """By partition the last offset of crossings, where there may be any that are not late"""
 
@@ -161,11 +164,25 @@ class PostgresPartitionStore:
         grants = tuple(Grant(*each) for each in granted or ())
         return ServiceObject(definition, tenant, version, sequence, {}, grants)
 
-    def changed(self, changes: Sequence[Activate]) -> Mapping[str, ServiceObject]:
+    def changed(
+        self, changes: Sequence[Activate], most_bytes: int = ANY_SIZE
+    ) -> Mapping[str, ServiceObject]:
         """Return the Service Objects as these make them, by their ids; of many the first."""
-        values = named_changes(changes) | {"most_bytes": CHANGED_BYTES}
-        rows = self._database.rows(self._sql["changed"], values)
-        return {row[0]: self._service_object(*row) for row in rows}
+        return {row[0]: self._service_object(*row) for row in self._changed(changes, most_bytes)}
+
+    def _changed(self, changes: Sequence[Activate], most_bytes: int) -> Sequence[Row]:
+        values = named_changes(changes) | {"most_bytes": most_bytes}
+        return self._database.rows(self._sql["changed"], values)
+
+    def understanding(self, change: Activate) -> Paused[object] | None:
+        """Return the work to understand what this makes, before it is asked for; if it is much."""
+        if self._documents.known(change.service_object, change.version) is not None:
+            return None
+        for row in self._changed([change], ANY_SIZE):
+            document = row[4]
+            if len(document) > UNDERSTOOD_AT_ONCE:
+                return self._documents.understanding(*change[:2], document)
+        return None
 
     def _with_numbers(self, some: Sequence[ServiceObject]) -> Iterator[ServiceObject]:
         """The Service Objects with the numbers under which their updates are stored."""

@@ -7,8 +7,9 @@ from port_builders import PARTITIONS, Storage, a_service_object
 
 from servioticy.domain.model import StreamRef
 from servioticy.ports.batches import Batch
+from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.effects import Activate, ActivateAll, Release
-from servioticy.ports.partition_store import ComponentMember
+from servioticy.ports.partition_store import UNDERSTOOD_AT_ONCE, ComponentMember
 
 
 def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None:
@@ -71,18 +72,40 @@ def test_many_are_in_force_at_once_each_unless_a_later_change_was_made_already(
     assert [storage.store.component(id_)[0].version for id_ in ("so1", "so2", "so3")] == [1, 1, 1]
 
 
-def test_of_many_that_are_large_the_first_are_looked_at(storage: Storage) -> None:
+def large(tenant: int, id_: str, size: int) -> NewServiceObject:
+    text = b'{"streams":{"a":{"channels":{"x":{"type":"number"}}},"b":%b},"customFields":"%b"}'
+    text %= b'{"channels":{"x":{"type":"number"}}}', size * b"x"
+    return a_service_object(tenant, id_, document=text)
+
+
+def test_of_many_that_are_large_those_are_looked_at_that_fit(storage: Storage) -> None:
     """A document may have a megabyte, and a thousand of them change."""
     tenant = storage.tenant()
-    text = b'{"streams":{"a":{"channels":{"x":{"type":"number"}}},"b":%b},"customFields":"%b"}'
-    text %= b'{"channels":{"x":{"type":"number"}}}', 600_000 * b"x"
     for id_ in ("so1", "so2", "so3"):
-        storage.change_store.create(a_service_object(tenant, id_, document=text), PARTITIONS)
+        storage.change_store.create(large(tenant, id_, 500_000), PARTITIONS)
+    storage.store.begin(0)
+    changes = [Activate(id_, 1, 1) for id_ in ("so3", "so1", "so2")]
+
+    assert list(storage.store.changed(changes, 1_100_000)) == ["so3", "so1"]
+    assert list(storage.store.changed(changes, 400_000)) == []
+    assert list(storage.store.changed(changes)) == ["so3", "so1", "so2"]
+
+
+def test_a_large_document_is_understood_with_pauses_before_it_is_in_force(
+    storage: Storage,
+) -> None:
+    tenant = storage.tenant()
+    for id_, size in (("small", 1), ("large", UNDERSTOOD_AT_ONCE)):
+        storage.change_store.create(large(tenant, id_, size), PARTITIONS)
     storage.store.begin(0)
 
-    found = storage.store.changed([Activate(id_, 1, 1) for id_ in ("so3", "so1", "so2")])
-
-    assert list(found) == ["so3", "so1"]
+    assert storage.store.understanding(Activate("nothing", 1, 1)) is None
+    assert storage.store.understanding(Activate("small", 1, 1)) is None
+    work = storage.store.understanding(Activate("large", 1, 1))
+    assert work is not None
+    assert len(list(work)) == 2  # a pause after each of its streams
+    assert storage.store.understanding(Activate("large", 1, 1)) is None
+    assert set(storage.store.changed([Activate("large", 1, 1)])) == {"large"}
 
 
 def test_a_component_is_in_order_of_creation(storage: Storage) -> None:

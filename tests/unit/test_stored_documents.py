@@ -13,7 +13,7 @@ import pytest
 from benchmarks import worst_documents
 from sandbox.text import argument_names
 from servioticy.domain.documents import Documents, parse_update
-from servioticy.domain.documents.stored import memory, parsing
+from servioticy.domain.documents.stored import memory, reading
 from servioticy.domain.model import Channel
 from servioticy.domain.values import ANY
 
@@ -31,7 +31,7 @@ STRICTER = {
 
 
 def understood(document: Any, version: int = 1, documents: Documents | None = None) -> Any:
-    documents = documents or Documents(parsing(argument_names), ROOM)
+    documents = documents or Documents(reading(argument_names), ROOM)
     return documents.understood("so", version, orjson.dumps(document))
 
 
@@ -61,7 +61,7 @@ def test_an_update_of_it_follows_the_declared_names_and_known_types() -> None:
 @pytest.mark.parametrize("document", [b"", b"[]", b"{", b'{"streams":[]}', b"[" * 100_000])
 def test_whatever_is_stored_is_a_definition(document: bytes) -> None:
     """A partition loads it; what it raised would be raised at every start."""
-    found = Documents(parsing(argument_names), ROOM).understood("so", 1, document)
+    found = Documents(reading(argument_names), ROOM).understood("so", 1, document)
 
     assert (found.definition.streams, found.problem is None) == ((), False)
 
@@ -70,14 +70,14 @@ def test_what_a_parser_breaks_with_is_no_reason_to_stop() -> None:
     def broken(_code: str) -> tuple[str, ...]:
         raise KeyError("a fault of ours")
 
-    found = Documents(parsing(broken), ROOM).understood("so", 1, orjson.dumps(STRICTER))
+    found = Documents(reading(broken), ROOM).understood("so", 1, orjson.dumps(STRICTER))
 
     assert list(found.streams) == ["b", "a", "odd"]
 
 
 def test_its_reason_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     """Also where it does not stay in memory, and again for another version."""
-    documents = Documents(parsing(argument_names), 0)
+    documents = Documents(reading(argument_names), 0)
     with caplog.at_level(logging.ERROR, "servioticy"):
         for version in (1, 1, 2):
             understood(STRICTER, version, documents)
@@ -88,7 +88,7 @@ def test_its_reason_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_version_is_parsed_once() -> None:
-    documents = Documents(parsing(argument_names), ROOM)
+    documents = Documents(reading(argument_names), ROOM)
     found = understood({"streams": {}}, 1, documents)
 
     assert documents.known("so", 1) is found
@@ -115,7 +115,7 @@ def test_the_memory_of_a_definition_is_known(kind: worst_documents.Kind) -> None
     text = orjson.dumps(kind(12_000))
     tracemalloc.start()
     try:
-        found = Documents(parsing(argument_names), ROOM).understood("so", 1, text)
+        found = Documents(reading(argument_names), ROOM).understood("so", 1, text)
         gc.collect()
         taken = tracemalloc.get_traced_memory()[0]
     finally:
@@ -142,19 +142,19 @@ def test_equal_documents_of_several_objects_are_understood_as_each_alone(groups:
 
     def parse(document: Any, service_object: str, meter: Any) -> Any:
         parsed.append(service_object)
-        return parsing(argument_names)(document, service_object, meter)
+        return reading(argument_names)(document, service_object, meter)
 
     documents = Documents(parse, ROOM)
     one, two = (documents.understood(each, 1, text) for each in ("one", "two"))
 
     assert parsed == (["one", "two"] if groups else ["one"])
     for id_, found in (("one", one), ("two", two)):
-        assert found == Documents(parsing(argument_names), ROOM).understood(id_, 1, text)
+        assert found == Documents(reading(argument_names), ROOM).understood(id_, 1, text)
         assert list(found.streams.values()) == list(found.definition.streams)
 
 
 def test_what_was_never_understood_is_not_taken_for_another() -> None:
-    documents = Documents(parsing(argument_names), ROOM)
+    documents = Documents(reading(argument_names), ROOM)
     problems = [understood({**STRICTER, "groups": {}}, documents=documents).problem]
     problems.append(
         documents.understood("two", 1, orjson.dumps({**STRICTER, "groups": {}})).problem

@@ -31,6 +31,7 @@ from servioticy.domain.documents.limits import (
     Meter,
 )
 from servioticy.domain.model import Channel, Definition, Group, Stream, StreamRef
+from servioticy.domain.pauses import Paused, finished
 from servioticy.domain.values import normal_type
 
 ArgumentNames = Callable[[str], tuple[str, ...]]
@@ -54,6 +55,16 @@ def parse_service_object(
     Raises BadDocument with the original platform's message and the place. The meter, if
     one is given, tells afterwards how much of each limit the document takes.
     """
+    return finished(reading_service_object(document, service_object, argument_names, meter))
+
+
+def reading_service_object(
+    document: dict[str, Any],
+    service_object: str,
+    argument_names: ArgumentNames,
+    meter: Meter | None = None,
+) -> Paused[Definition]:
+    """Understand it so, with a pause after each stream."""
     meter = meter or Meter()
     if document.get("streams") is None:
         raise BadDocument("Service Object without streams", "", REQUIRED).hinted(STREAMS)
@@ -72,11 +83,11 @@ def parse_service_object(
     )
     context = context_of(document, argument_names, meter)
     context = context._replace(members=members_of(service_object, streams, groups))
-    parsed = tuple(
-        _stream(StreamRef(service_object, name), content, context)
-        for name, content in streams.items()
-    )
-    return Definition(service_object, parsed, groups, is_public(document))
+    parsed = []
+    for name, content in streams.items():
+        parsed.append(_stream(StreamRef(service_object, name), content, context))
+        yield
+    return Definition(service_object, tuple(parsed), groups, is_public(document))
 
 
 def context_of(document: dict[str, Any], argument_names: ArgumentNames, meter: Meter) -> Context:

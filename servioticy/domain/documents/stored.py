@@ -22,14 +22,18 @@ from servioticy.domain.documents.service_objects import (
     ArgumentNames,
     is_public,
     parse_group,
-    parse_service_object,
+    reading_service_object,
 )
 from servioticy.domain.model import Channel, Composite, Definition, Group, Input, Stream, StreamRef
+from servioticy.domain.pauses import Paused, finished
 from servioticy.domain.values import ANY, normal_type
 from servioticy.errors import Unavailable
 
 Parse = Callable[[dict[str, Any], str, Meter], Definition]
 """Understands a document as the Service Object of that id, and counts."""
+
+Read = Callable[[dict[str, Any], str, Meter], Paused[Definition]]
+"""The same with pauses."""
 
 ALIKE = 8
 """One part in so many of the room is for documents by their content."""
@@ -43,13 +47,23 @@ MAX_LOGGED = 10_000
 log = logging.getLogger("servioticy.domain.documents")
 
 
-def parsing(argument_names: ArgumentNames) -> Parse:
-    """Return a Parse for the thread that asks, with this reader of arguments."""
+def reading(argument_names: ArgumentNames) -> Read:
+    """Return a Read for the thread that asks, with this reader of arguments."""
 
-    def parse(document: dict[str, Any], service_object: str, meter: Meter) -> Definition:
-        return parse_service_object(document, service_object, argument_names, meter)
+    def read(document: dict[str, Any], service_object: str, meter: Meter) -> Paused[Definition]:
+        return reading_service_object(document, service_object, argument_names, meter)
 
-    return parse
+    return read
+
+
+def at_once(parse: Parse) -> Read:
+    """Return a Read without pauses."""
+
+    def read(document: dict[str, Any], service_object: str, meter: Meter) -> Paused[Definition]:
+        yield from ()
+        return parse(document, service_object, meter)
+
+    return read
 
 
 class Understood(NamedTuple):
@@ -68,13 +82,13 @@ class Understood(NamedTuple):
 class Documents:
     """Stored documents, each parsed once while there is room for it."""
 
-    def __init__(self, parse: Parse, room: int, *, keeps_copies: bool = True) -> None:
+    def __init__(self, read: Read, room: int, *, keeps_copies: bool = True) -> None:
         """`room`: about how many bytes of memory the parsed ones may take.
 
         Without `keeps_copies` one of those that are alike is kept, and the others are copied from
         it whenever they are at hand.
         """
-        self._parse = parse
+        self._read = read
         self._keeps_copies = keeps_copies
         self._kept: Cache[tuple[str, int], Understood] = Cache(room)
         self._by_content: Cache[bytes, Understood] = Cache(room // ALIKE)
@@ -96,6 +110,16 @@ class Documents:
 
         `parse`: how, this time. What it raises of Unavailable and Laborious is passed on.
         """
+        return finished(self.understanding(service_object, version, document, parse))
+
+    def understanding(
+        self,
+        service_object: str,
+        version: int,
+        document: bytes | str,
+        parse: Parse | None = None,
+    ) -> Paused[Understood]:
+        """The same with pauses."""
         key = (service_object, version)
         found = self._kept.get(key)
         if found is None:
@@ -104,18 +128,21 @@ class Documents:
             if alike is not None:
                 found = of_another(alike, service_object)
             else:
-                found = self._understand(key, document, parse or self._parse)
+                read = self._read if parse is None else at_once(parse)
+                found = yield from self._understand(key, document, read)
             if alike is None or self._keeps_copies:
                 self._kept.put(key, found, memory(found.definition))
             if alike is None and found.problem is None and not found.definition.groups:
                 self._by_content.put(content, found, memory(found.definition))
         return found
 
-    def _understand(self, key: tuple[str, int], document: bytes | str, parse: Parse) -> Understood:
+    def _understand(
+        self, key: tuple[str, int], document: bytes | str, read: Read
+    ) -> Paused[Understood]:
         content, meter, problem = {}, Meter(), None
         try:
             content = orjson.loads(document)
-            definition = parse(content, key[0], meter)
+            definition = yield from read(content, key[0], meter)
         except (MemoryError, Unavailable, Laborious):
             raise
         except Exception as error:  # noqa: BLE001  it was accepted, and others wait for its reader

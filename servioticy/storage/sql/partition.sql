@@ -116,10 +116,10 @@ SELECT found.id, found.tenant_id, sequence, active_version, document::text,
  ORDER BY sequence;
 
 -- changed --
--- The same as changes make them that have not been made yet: of the first ones, up to a size.
+-- The same as changes make them that have not been made yet: of the first ones, as many as fit.
 WITH made AS (
     SELECT asked.id, asked.version, asked.number,
-           sum(bytes) OVER (ORDER BY asked.number) - bytes AS before
+           sum(bytes) OVER (ORDER BY asked.number) AS bytes
       FROM unnest(%(service_objects)s::text[], %(versions)s::integer[], %(changes)s::bigint[])
            WITH ORDINALITY AS asked (id, version, change, number)
       JOIN service_objects ON service_objects.id = asked.id
@@ -140,7 +140,7 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, definitions.vers
   JOIN definitions ON service_object = made.id
    AND definitions.version = made.version
    AND definitions.tenant_id = service_objects.tenant_id
- WHERE before < %(most_bytes)s
+ WHERE made.bytes <= %(most_bytes)s
  ORDER BY made.number;
 
 -- stored_as --

@@ -16,7 +16,7 @@ from memory.purge import purge
 from memory.state import ProgressRow, ServiceObjectRow, State
 from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
-from servioticy.domain.documents.stored import parsing
+from servioticy.domain.documents.stored import reading
 from servioticy.domain.model import (
     Grant,
     InputFromOutside,
@@ -24,6 +24,7 @@ from servioticy.domain.model import (
     ServiceObject,
     StreamRef,
 )
+from servioticy.domain.pauses import Paused
 from servioticy.domain.quotas import COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
@@ -33,10 +34,14 @@ from servioticy.ports.borders import Channel, Crossing, OutsideReader
 from servioticy.ports.effects import Activate, EndInputs, Erase
 from servioticy.ports.expiry import Expired
 from servioticy.ports.kept_entries import DueEntry, KeptValue
-from servioticy.ports.partition_store import ComponentMember, Progress
+from servioticy.ports.partition_store import (
+    ANY_SIZE,
+    UNDERSTOOD_AT_ONCE,
+    ComponentMember,
+    Progress,
+)
 from servioticy.ports.put_off import PutOff, TreeKey
 
-CHANGED_BYTES = 1024 * 1024
 PARSED = 16 * 1024 * 1024
 """Bytes of definitions kept parsed."""
 
@@ -50,7 +55,7 @@ class MemoryPartitionStore:
     def __init__(self, state: State, argument_names: ArgumentNames) -> None:
         self._state = state
         self._claim = next(_CLAIMS)
-        self._documents = Documents(parsing(argument_names), PARSED, keeps_copies=False)
+        self._documents = Documents(reading(argument_names), PARSED, keeps_copies=False)
 
     def begin(self, partition: int) -> Progress:
         """Claim a partition; its progress, made at zero if new.
@@ -160,22 +165,37 @@ class MemoryPartitionStore:
             {name: tuple(sorted(partitions)) for name, partitions in read_in.items()},
         )
 
-    def changed(self, changes: Sequence[Activate]) -> Mapping[str, ServiceObject]:
+    def changed(
+        self, changes: Sequence[Activate], most_bytes: int = ANY_SIZE
+    ) -> Mapping[str, ServiceObject]:
         """Return the Service Objects as these make them, by their ids; of many the first."""
         self._state.ask_postgres()
         made: dict[str, ServiceObject] = {}
-        room = CHANGED_BYTES
+        room = most_bytes
         with self._state.lock:
             for each in changes:
                 row = self._state.service_objects.get(each.service_object)
                 document = self._state.definitions.get((each.service_object, each.version))
                 if row is None or document is None or row.active_change >= each.change:
                     continue
-                found = self._service_object(replace(row, active_version=each.version))
-                if found is not None and room > 0:
-                    made[row.id] = replace(found, stream_ids={}, inputs={}, read_in={})
                 room -= len(document)
+                if room < 0:
+                    break
+                found = self._service_object(replace(row, active_version=each.version))
+                if found is not None:
+                    made[row.id] = replace(found, stream_ids={}, inputs={}, read_in={})
         return made
+
+    def understanding(self, change: Activate) -> Paused[object] | None:
+        """Return the work to understand what this makes, before it is asked for; if it is much."""
+        self._state.ask_postgres()
+        row = self._state.service_objects.get(change.service_object)
+        document = self._state.definitions.get((change.service_object, change.version), b"")
+        is_known = self._documents.known(change.service_object, change.version) is not None
+        is_made = row is None or row.active_change >= change.change
+        if is_known or is_made or len(document) <= UNDERSTOOD_AT_ONCE:
+            return None
+        return self._documents.understanding(change.service_object, change.version, document)
 
     def grant(self, grant: str) -> Grant | None:
         """Return a grant, whether it is in force yet or not; None where it is gone."""

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from memory import MemoryPlatform, partition_store
+from memory import MemoryPlatform
 from oracle import Object
 from put_off_runs import Runs, Whims, append
 from python_evaluator import PythonEvaluator
 from serial_order import define
 
+from pipeline.batching import defining
 from pipeline.changes.control import Control
 from servioticy.domain.records import DefinitionRecord
 from servioticy.ports.batches import Batch
@@ -229,10 +230,10 @@ def test_no_more_is_looked_at_together_than_there_is_room_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A document may have a megabyte."""
-    monkeypatch.setattr(partition_store, "CHANGED_BYTES", 1)
+    monkeypatch.setattr(defining, "DOCUMENTS_BYTES", 1)
     world.define(*IDS)
 
     effects = world.take()
 
-    assert [type(each) for each in effects] == [*[ActivateAll] * (MANY - 1), Activate]
+    assert [type(each) for each in effects] == [Activate] * MANY
     assert set(world.in_force().values()) == {1}

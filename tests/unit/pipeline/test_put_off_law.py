@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
+from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
-from memory import MemoryPlatform
+from memory import MemoryPlatform, partition_store
 from oracle import Composite, Object, Oracle
 from put_off_runs import CODE, Runs, Whims, append, owner, two_tenants
 from serial_order import LAW, define, histories, value_of
 
+from pipeline.batching import defining, late
 from pipeline.batching.cutting import ATTEMPTS
 from pipeline.limits import NO_LIMITS
 from sandbox import TookTooLong
@@ -37,6 +41,20 @@ class Slow:
         return self._evaluator.processor_seconds(tenant)
 
 
+@contextmanager
+def documents_are_large(are_large: bool) -> Iterator[None]:
+    """Each is put off until it is understood, which takes as many turns as it has pauses."""
+    if not are_large:
+        yield
+        return
+    with (
+        patch.object(partition_store, "UNDERSTOOD_AT_ONCE", 0),
+        patch.object(defining, "CONTESTED_DOCUMENTS_BYTES", 0),
+        patch.object(late, "CONTESTED_LOADING_SECONDS", 0.0),
+    ):
+        yield
+
+
 @LAW
 @given(data=st.data())
 def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, in_sandbox) -> None:
@@ -59,9 +77,10 @@ def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, in_sandbox) -
 
     runs = Runs(platform, slow, shares, deaths, data.draw(st.integers(1, 5)))
     edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 41 for c in cuts)})
-    for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):
-        runs.take(begin, end)
-    runs.finish()
+    with documents_are_large(data.draw(st.booleans())):
+        for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):
+            runs.take(begin, end)
+        runs.finish()
 
     oracle = Oracle(objects)
     assert sorted(set(runs.taken)) == list(range(first, first + len(history)))
