@@ -158,6 +158,17 @@ class Changes:
             raise Changed
         return change
 
+    def save(self, new: NewServiceObject) -> int:
+        """Keep a document as a version, which `replace` may put in force; its number.
+
+        Nobody has to be told, and nobody else's change is waited for. Raises Changed where the
+        Service Object has gone.
+        """
+        number = self._store.save(new)
+        if number is None:
+            raise Changed
+        return number
+
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> None:
         """Delete a Service Object of the tenant. Raises Changed as `replace` does."""
         with self._changing():

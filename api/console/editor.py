@@ -81,6 +81,17 @@ def _add_editing(app: Flask) -> None:
 
         return _with_text(api, device, sent, save)
 
+    @app.post(f"{DEVICES}/<device>/versions")
+    def keep_document(device: str) -> Any:
+        api: Api = g.signed.api
+        sent = _sent()
+
+        def keep(edited: Edited) -> str:
+            kept = api.post(device, "versions", body=edited.document)
+            return _page(api, device, sent, saved=kept)
+
+        return _with_text(api, device, sent, keep)
+
     @app.post(f"{DEVICES}/<device>/try")
     def try_document(device: str) -> Any:
         api: Api = g.signed.api
@@ -99,16 +110,21 @@ def _add_versions(app: Flask) -> None:
         api: Api = g.signed.api
         now = api.get(device)
         other = api.get(device, "versions", str(version))
+        active = _active(api, device)
+        is_newer = active is not None and version > active
         before, after = _text(other).splitlines(), _text(now).splitlines()
+        if is_newer:
+            before, after = after, before
         is_long = max(len(before), len(after)) > MOST_LINES
         return render_template(
             "version.html",
             id=device,
             document=now,
             version=version,
-            active=_active(api, device),
+            active=active,
+            is_newer=is_newer,
             lines=None if is_long else list(_compared(before, after)),
-            text="\n".join(before) if is_long else "",
+            text=_text(other) if is_long else "",
         )
 
     @app.post(f"{DEVICES}/<device>/versions/<int:version>")

@@ -170,29 +170,51 @@ def _replaced(
     body: dict[str, Any], key: ServiceObjectKey, found: CurrentVersion, services: Services
 ) -> Response:
     """Put a whole new document in force, which is checked as POST checks one."""
-    if expect_no_template(key, services):
-        body = {name: each for name, each in body.items() if name != TEMPLATE}
+    expect_no_template(key, services)
     before = services.definitions.of(key.id, found.version, found.document)
-    body, definition, sources = new_document(body, key, before, services)
+    new, definition = understood(body, key, found, services)
     more = len(definition.streams) - len(before.streams)
-    now = services.now()
-    created_at = orjson.loads(found.document)["createdAt"]
-    document = to_stored(body, key.id, created_at, now)
-    new = NewServiceObject(
-        id=key.id,
-        tenant=key.tenant,
-        public=definition.public,
-        document=document,
-        streams=tuple(each.ref.stream for each in definition.streams),
-        group_sources=sources,
-        created_at=now,
-        custom_fields=custom_fields(body),
-    )
     added = {"streams": more, DOCUMENT_BYTES: new.size}
     new = with_listed(new, services)
     with services.quotas.adding(key.tenant, **added) as exceeded:
         within(exceeded)
         return put_in_force(new, definition, found, services)
+
+
+def understood(
+    body: dict[str, Any], key: ServiceObjectKey, found: CurrentVersion, services: Services
+) -> tuple[NewServiceObject, Definition]:
+    """Return what a body makes of what is there, which follows no template then.
+
+    Raises BadDocument, NotAuthorized.
+    """
+    body = {name: each for name, each in body.items() if name != TEMPLATE}
+    before = services.definitions.of(key.id, found.version, found.document)
+    body, definition, sources = new_document(body, key, before, services)
+    now = services.now()
+    new = NewServiceObject(
+        id=key.id,
+        tenant=key.tenant,
+        public=definition.public,
+        document=to_stored(body, key.id, orjson.loads(found.document)["createdAt"], now),
+        streams=tuple(each.ref.stream for each in definition.streams),
+        group_sources=sources,
+        created_at=now,
+        custom_fields=custom_fields(body),
+    )
+    return new, definition
+
+
+def findings_of(
+    new: NewServiceObject, definition: Definition, found: CurrentVersion, services: Services
+) -> tuple[list[str], dict[str, Any]]:
+    """Return whom it concerns that the document takes the place of `found`, and all warnings."""
+    before = services.definitions.of(new.id, found.version, found.document)
+    told = readers.of_change(before, definition, ServiceObjectKey(new.tenant, new.id), services)
+    findings = warnings(definition, new.document, new.tenant, services)
+    if told:
+        findings = {"warnings": [*told, *findings.get("warnings", ())]}
+    return told, findings
 
 
 def detaches() -> bool:
@@ -233,11 +255,7 @@ def put_in_force(
     Raises Changed where the Service Object has changed since `found`, and Conflict where others
     read a stream that the document lacks.
     """
-    before = services.definitions.of(new.id, found.version, found.document)
-    told = readers.of_change(before, definition, ServiceObjectKey(new.tenant, new.id), services)
-    findings = warnings(definition, new.document, new.tenant, services)
-    if told:
-        findings = {"warnings": [*told, *findings.get("warnings", ())]}
+    told, findings = findings_of(new, definition, found, services)
     try:
         number = services.ports.changes.replace(new, found.revision, version)
     except StillRead as error:

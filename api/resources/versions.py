@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 from flask import Blueprint, Response
 
@@ -9,15 +11,24 @@ from api.documents.listing import with_listed
 from api.documents.service_objects import current, etag, group_sources, members
 from api.http.answers import answer
 from api.http.authentication import needs, service_object
-from api.resources.replacing import ATTEMPTS, detaches, expect, expect_no_template, put_in_force
+from api.http.bodies import json_object
+from api.http.warning_headers import warned
+from api.resources.replacing import (
+    detaches,
+    expect_no_template,
+    findings_of,
+    on_the_newest,
+    put_in_force,
+    understood,
+)
 from api.services import Services
-from servioticy.changes import Changed
 from servioticy.domain.access import Right
 from servioticy.domain.documents.conditions import without_members
 from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.quotas import DOCUMENT_BYTES
 from servioticy.ports.change_store import NewServiceObject
-from servioticy.ports.service_objects import VersionKey
-from servioticy.refusals import Conflict, NotFound, within
+from servioticy.ports.service_objects import CurrentVersion, VersionKey
+from servioticy.refusals import NotFound, within
 
 LARGEST = 2**31 - 1
 
@@ -38,6 +49,13 @@ def blueprint(services: Services) -> Blueprint:
         ]
         return answer({"versions": listed}, 200, {"ETag": etag(found.version, found.revision)})
 
+    @routes.post("/<service_object>/versions")
+    @needs(Right.CHANGE)
+    @services.idempotency.once
+    def save(**_names: str) -> Response:
+        body, key = json_object(), service_object()
+        return on_the_newest(key, services, lambda found: _saved(body, key, found, services))
+
     @routes.get("/<service_object>/versions/<int:version>")
     @needs(Right.INSPECT)
     def read(version: int, **_names: str) -> Response:
@@ -47,12 +65,12 @@ def blueprint(services: Services) -> Blueprint:
     @routes.post("/<service_object>/versions/<int:version>/activate")
     @needs(Right.CHANGE)
     def activate(version: int, **_names: str) -> Response:
-        for _ in range(ATTEMPTS):
-            try:
-                return _activated(service_object(), version, services)
-            except Changed:
-                continue
-        raise Conflict("The Service Object is being changed by others all the time; try again")
+        key = service_object()
+
+        def activated(found: CurrentVersion) -> Response:
+            return _activated(key, version, found, services)
+
+        return on_the_newest(key, services, activated)
 
     return routes
 
@@ -66,11 +84,25 @@ def _document(key: ServiceObjectKey, version: int, services: Services) -> bytes:
     return document
 
 
-def _activated(key: ServiceObjectKey, version: int, services: Services) -> Response:
+def _saved(
+    body: dict[str, Any], key: ServiceObjectKey, found: CurrentVersion, services: Services
+) -> Response:
+    """A version that is kept and not in force: all is looked at as if it were to be."""
+    new, definition = understood(body, key, found, services)
+    told, findings = findings_of(new, definition, found, services)
+    with services.quotas.adding(key.tenant, **{DOCUMENT_BYTES: len(new.document)}) as exceeded:
+        within(exceeded)
+        number = services.ports.changes.save(new)
+    place = {"Location": f"{services.base}/{key.id}/versions/{number}"}
+    body = {"id": key.id, "version": number, "createdAt": new.created_at, "active": False}
+    return answer(body | findings, 201, place | warned(told))
+
+
+def _activated(
+    key: ServiceObjectKey, version: int, found: CurrentVersion, services: Services
+) -> Response:
     """That version again, under its number; all that its groups named then may stay."""
     detaches()  # else it is only looked at where there is a template
-    found = current(key, services)
-    expect(found)
     expect_no_template(key, services)
     document = _document(key, version, services)
     if version == found.version:

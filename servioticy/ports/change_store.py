@@ -133,6 +133,13 @@ class ChangeStore(Protocol):
         as `create` does.
         """
 
+    def save(self, new: NewServiceObject) -> int | None:
+        """Keep the document as a version that is not in force; its number.
+
+        Of the newest versions some are kept, whether they ever were in force or not. None where
+        the tenant has no such Service Object.
+        """
+
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
         """Delete the Service Object; None as for `replace`.
 

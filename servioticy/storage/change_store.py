@@ -116,9 +116,23 @@ class PostgresChangeStore:
             before = outside_edges(self._database, new.tenant, [new.id])
             self._database.rows(self._sql["drop_edges"], {"id": new.id, "tenant": new.tenant})
             change = self._put_in_force(new, change, joined.component, components, before)
-            own = {"id": new.id, "tenant": new.tenant, "keep": MAX_VERSIONS}
-            self._database.rows(self._sql["forget_versions"], own)
+            self._forget_versions({"id": new.id, "tenant": new.tenant})
         return change
+
+    def save(self, new: NewServiceObject) -> int | None:
+        """Keep the document as a version that is not in force; its number."""
+        own = {"id": new.id, "tenant": new.tenant}
+        with self._database.transaction():
+            row = self._database.row(self._sql["next_version"], own)
+            if row is None:
+                return None
+            saved = {"version": row[0], "document": new.document.decode(), "now": new.created_at}
+            self._database.rows(self._sql["save_definition"], own | saved)
+            self._forget_versions(own)
+        return int(row[0])
+
+    def _forget_versions(self, own: Mapping[str, Any]) -> None:
+        self._database.rows(self._sql["forget_versions"], {**own, "keep": MAX_VERSIONS})
 
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
         """Delete the Service Object; None as for `replace`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from port_builders import PARTITIONS, Storage
+from port_builders import PARTITIONS, Storage, a_service_object
 
 from servioticy.domain.model import ServiceObjectKey, StreamRef
 from servioticy.errors import Unavailable
@@ -97,6 +97,24 @@ def test_changes_are_pending_until_finished(storage: Storage) -> None:
 
     storage.change_store.finish(dict(pending[:1]))
     assert storage.change_store.pending() == pending[1:]
+
+
+def test_what_is_saved_is_not_in_force_and_has_a_number_of_its_own(
+    storage: Storage, tenant: int
+) -> None:
+    before, pending = storage.store.component("so1"), storage.change_store.pending()
+
+    first = storage.change_store.save(a_service_object(tenant, "so1"))
+    second = storage.change_store.save(a_service_object(tenant, "so1"))
+
+    assert (first, second) == (2, 3)
+    assert storage.store.component("so1") == before
+    assert storage.change_store.pending() == pending
+    assert storage.change_store.save(a_service_object(tenant, "nothing")) is None
+    assert storage.change_store.save(a_service_object(tenant + 1, "so1")) is None
+    change = storage.change_store.replace(a_service_object(tenant, "so1"), 1)
+    assert change is not None
+    assert change.version == 4
 
 
 def test_one_at_a_time_changes_the_graph(storage: Storage) -> None:

@@ -248,6 +248,7 @@ MAKERS: dict[Route, Maker] = {
     ("POST", "/"): Bodies.document,
     ("PUT", "/{so}"): Bodies.document,
     ("PATCH", "/{so}"): Bodies.patch,
+    ("POST", "/{so}/versions"): Bodies.document,
     ("POST", "/templates"): Bodies.template,
     ("PUT", "/templates/{template}"): Bodies.template,
     ("POST", "/templates/{template}/objects"): Bodies.objects,

@@ -63,6 +63,9 @@ class Learning:
             so.about = None
         self._shows(so)
 
+    def saved(self, _who: Actor, named: Named, body: Body, told: Any) -> None:
+        named["so"].versions[told["version"]] = body.facts["public"]
+
     def activated(self, _who: Actor, named: Named, _body: Body, told: Any) -> None:
         so = named["so"]
         so.public = so.versions[told["version"]]
@@ -242,6 +245,7 @@ LESSONS: dict[Route, Lesson] = {
     ("POST", "/"): Learning.created,
     ("PUT", "/{so}"): Learning.changed,
     ("PATCH", "/{so}"): Learning.changed,
+    ("POST", "/{so}/versions"): Learning.saved,
     ("POST", "/{so}/versions/{n}/activate"): Learning.activated,
     ("DELETE", "/{so}"): Learning.deleted,
     ("POST", "/{so}/api_token"): Learning.renewed,

@@ -53,6 +53,21 @@ UPDATE definitions
    AND tenant_id = %(tenant)s
    AND version = %(version)s;
 
+-- next_version --
+-- Of a version that is only saved: the one in force, and the revision, stay.
+UPDATE service_objects
+   SET newest_version = newest_version + 1
+ WHERE id = %(id)s
+   AND tenant_id = %(tenant)s
+   AND deleted_at IS NULL
+RETURNING newest_version;
+
+-- save_definition --
+-- The log has no change that names it, until it is put in force.
+INSERT INTO definitions (service_object, version, tenant_id, document, created_at, bytes, named_by)
+VALUES (%(id)s, %(version)s, %(tenant)s, %(document)s, %(now)s,
+        octet_length(%(document)s::text), -1);
+
 -- forget_versions --
 -- All but the newest ones, one in force, and those that the log has still to name; those that the
 -- follower of dynamic groups has made it forgets itself.

@@ -202,6 +202,7 @@ def test_a_stream_that_went_keeps_its_history_and_takes_no_updates(
         ("DELETE", ""),
         ("DELETE", "/streams/a"),
         ("GET", "/versions"),
+        ("POST", "/versions"),
         ("GET", "/versions/1"),
         ("POST", "/versions/1/activate"),
     ],

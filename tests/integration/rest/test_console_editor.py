@@ -136,7 +136,7 @@ def test_two_who_edit_are_told_of_each_other_and_lose_nothing(
     assert "Version 3 is in force." in send(client, so, kept).text
 
 
-@pytest.mark.parametrize("to", ["document", "try"])
+@pytest.mark.parametrize("to", ["document", "try", "versions"])
 @pytest.mark.parametrize(
     ("old", "new", "at", "reason"),
     [
@@ -177,6 +177,27 @@ def test_trying_shows_the_differences_and_changes_nothing(
     assert '<option value="50" selected>' in text
     assert fields(answer.text)["text"] == form["text"]
     assert len(versions(tenant, so)) == 1
+
+
+def test_what_is_saved_for_later_is_put_in_force_later(
+    client: FlaskClient, tenant: Caller, so: str
+) -> None:
+    form = edit(client, so)
+    form["text"] = form["text"].replace("* 2", "* 3")
+    answer = send(client, so, form, "versions")
+    text = html.unescape(answer.text)
+
+    assert "Version 2 is saved, and not in force" in text
+    assert "* 3" in fields(answer.text)["text"]
+    assert [each["active"] for each in versions(tenant, so)] == [True, False]
+    page = client.get(f"/console/devices/{so}/versions/2").text
+    assert "What it changes" in page
+    assert '<span class="gone">-  return iot.value(a) * 2</span>' in page
+    assert '<span class="added">+  return iot.value(a) * 3</span>' in page
+
+    answer = client.post(f"/console/devices/{so}/versions/2", data={"csrf": form["csrf"]})
+    assert "Version 2 is in force." in answer.text
+    assert [each["active"] for each in versions(tenant, so)] == [False, True]
 
 
 def test_versions_are_compared_and_put_in_force_again(

@@ -83,6 +83,17 @@ class MemoryChangeStore:
             change = Change(new.id, version, joined.partition, joined.moves)
             return self._put_in_force(new, change, joined.component, components)
 
+    def save(self, new: NewServiceObject) -> int | None:
+        """Keep the document as a version that is not in force; its number."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._row(ServiceObjectKey(new.tenant, new.id), None)
+            if row is None:
+                return None
+            row.newest_version += 1
+            self._state.definitions[new.id, row.newest_version] = new.document
+            return row.newest_version
+
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
         """Delete the Service Object; None as for `replace`."""
         self._state.ask_postgres()
