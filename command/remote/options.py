@@ -17,6 +17,7 @@ Command = Callable[..., Any]
 """Adds a command to a group: its name, what it does in a line, what runs it, and more words."""
 BY = ("all", "hour", "day", "serviceObject", "stream", "provider", "grant")
 """What usage is summed up by (docs/rest/usage.md)."""
+LONGEST_SECONDS = 86_400
 STREAM_WORDS = (
     "SERVICE_OBJECT is an id, or a name that only one has; without it STREAM is one that only "
     "one Service Object has."
@@ -70,6 +71,7 @@ def add(group: Any, command: Command) -> None:
     _status(group, command)
     _trace(group, command)
     _usage(group, command)
+    _top(group, command)
 
 
 def _status(group: Any, command: Command) -> None:
@@ -122,6 +124,30 @@ def _usage(group: Any, command: Command) -> None:
     usage.add_argument("--to", dest="before", type=_moment, metavar="TIME", help="up to then")
     usage.add_argument("--json", action="store_true", help="print it for programs")
     _platform(usage)
+
+
+def _top(group: Any, command: Command) -> None:
+    top = command(
+        group,
+        "top",
+        "show how the whole platform is, again and again",
+        _later("top", "run"),
+        "Programs, partitions, computations a second, tenants that press, and the code that takes "
+        "most of the processor; for admins of the tenant that `operator_tenant` names.",
+    )
+    top.add_argument(
+        "--every",
+        type=_seconds,
+        default=3.0,
+        metavar="SECONDS",
+        help="between two looks, 1 at least (3)",
+    )
+    top.add_argument(
+        "--by", choices=("total", "each"), default="total", help="most in all, or each time"
+    )
+    top.add_argument("--once", action="store_true", help="one look, and end")
+    top.add_argument("--json", action="store_true", help="print it for programs")
+    _platform(top)
 
 
 def _tail(group: Any, command: Command) -> None:
@@ -237,6 +263,18 @@ def _moment(text: str) -> int:
         return dates.moment(text, -LARGEST)
     except dates.NoDate as error:
         raise argparse.ArgumentTypeError(f"it {error}") from None
+
+
+def _seconds(text: str) -> float:
+    """Return so many seconds, which may be waited."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 1 <= found <= LONGEST_SECONDS:
+        reason = f"it has to be a number of seconds from 1 to {LONGEST_SECONDS:,}"
+        raise argparse.ArgumentTypeError(reason)
+    return found
 
 
 def _later(module: str, function: str) -> Run:

@@ -183,6 +183,14 @@ class AsyncRest:
         """Return each quota of the tenant with its limit, and what is used of it."""
         return await self.run(calls.quotas())
 
+    async def platform(self) -> dict[str, Any]:
+        """Return how the whole platform is; for admins of the operator's tenant."""
+        return await self.run(calls.platform())
+
+    async def slowest(self, by: str = "total") -> dict[str, Any]:
+        """Return whose code takes most of the processor: in all, or `each` time."""
+        return await self.run(calls.slowest(by))
+
     async def subscribe(self, service_object: str, stream: str, wanted: Document) -> str:
         """Subscribe to a stream and return the subscription's id."""
         return await self.run(calls.subscribe(service_object, stream, wanted))

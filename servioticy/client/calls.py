@@ -207,6 +207,16 @@ def quotas() -> Call[list[dict[str, Any]]]:
     return Call("GET", "/quotas", lambda answer: list(answer.json()["quotas"]))
 
 
+def platform() -> Call[dict[str, Any]]:
+    """Read how the whole platform is; for admins of the operator's tenant."""
+    return Call("GET", "/platform", _object)
+
+
+def slowest(by: str) -> Call[dict[str, Any]]:
+    """Read whose code takes most of the processor, by `total` or by what `each` takes."""
+    return Call("GET", f"/platform/slowest?by={by}", _object)
+
+
 def subscribe(service_object: str, stream: str, wanted: Document) -> Call[str]:
     """Subscribe to a stream. Twice would be two subscriptions."""
     path = f"{stream_path(service_object, stream)}/subscriptions"

@@ -176,6 +176,14 @@ class Rest:
         """Return each quota of the tenant with its limit, and what is used of it."""
         return self.run(calls.quotas())
 
+    def platform(self) -> dict[str, Any]:
+        """Return how the whole platform is; for admins of the operator's tenant."""
+        return self.run(calls.platform())
+
+    def slowest(self, by: str = "total") -> dict[str, Any]:
+        """Return whose code takes most of the processor: in all, or `each` time."""
+        return self.run(calls.slowest(by))
+
     def subscribe(self, service_object: str, stream: str, wanted: Document) -> str:
         """Subscribe to a stream and return the subscription's id."""
         return self.run(calls.subscribe(service_object, stream, wanted))

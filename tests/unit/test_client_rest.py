@@ -161,6 +161,20 @@ def test_quotas_are_told_with_what_is_used(server: Server, client: Client) -> No
         assert api.quotas() == [quota]
 
 
+def test_an_operator_sees_the_platform(server: Server, client: Client) -> None:
+    server.answers = [(200, {"programs": []}), (200, {"streams": []}), (200, {"streams": [1]})]
+    with client() as api:
+        assert api.platform() == {"programs": []}
+        assert api.slowest() == {"streams": []}
+        assert api.slowest("each") == {"streams": [1]}
+
+    assert [path for _, path, _ in server.asked] == [
+        "/platform",
+        "/platform/slowest?by=total",
+        "/platform/slowest?by=each",
+    ]
+
+
 def test_the_last_updates_of_many_streams(server: Server, client: Client) -> None:
     entries = [{"update": {"lastUpdate": 1}}, {"update": None}, {"status": 404}]
     server.answers = [(200, {"data": entries})]

@@ -40,6 +40,7 @@ COMMANDS = {
     f"status {ID} s": ASKS,
     f"status {ID}": ASKS,
     "usage": ASKS,
+    "top --once --json": ASKS,
 }
 LISTS = (
     "import atexit, sys; from command import cli;"
