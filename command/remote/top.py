@@ -21,7 +21,6 @@ SHORT_ID = 12
 """Characters of a Service Object's id that are shown: the last ones, as the first are a time."""
 
 Row = Mapping[str, Any]
-Show = Callable[[list[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +32,28 @@ class Reading:
     slowest: Row
 
 
+Show = Callable[[Reading, Reading | None], None]
+"""Shows a reading, and how much more it is in a second than the one before."""
+
+
 def run(parsed: argparse.Namespace, settings: Settings) -> int:
     """Show it every so many seconds; once, or until Ctrl-C."""
     with access.rest(parsed, settings) as api:
-        if parsed.json and parsed.once:
-            _say_json(_read(api, parsed.by))
-            return 0
         before = _read(api, parsed.by)
-        with _board() as show:
+        if parsed.once:
+            if not parsed.json:
+                time.sleep(parsed.every)
+                shown.say(lines(_read(api, parsed.by), before))
+            else:
+                _say_json(before)
+            return 0
+        with _board() as board:
+            show = _say_json if parsed.json else board
+            show(before, None)
             while True:
-                if not parsed.once and not parsed.json:
-                    show(lines(before, None))
                 time.sleep(parsed.every)
                 now = _read(api, parsed.by)
-                if parsed.json:
-                    _say_json(now)
-                elif parsed.once:
-                    shown.say(lines(now, before))
-                else:
-                    show(lines(now, before))
-                if parsed.once:
-                    return 0
+                show(now, before)
                 before = now
 
 
@@ -163,24 +163,24 @@ def _read(api: Rest, by: str) -> Reading:
     return Reading(time.monotonic(), api.platform(), api.slowest(by))
 
 
-def _say_json(reading: Reading) -> None:
+def _say_json(reading: Reading, _before: Reading | None = None) -> None:
     shown.say_json({**reading.platform, "slowest": reading.slowest["streams"]})
 
 
 @contextmanager
 def _board() -> Iterator[Show]:
-    """Give what shows lines: in one place of a terminal, or below each other elsewhere."""
+    """Give what shows readings: in one place of a terminal, or below each other elsewhere."""
     console = terminal.console(sys.stdout)
     if console is None:
-        yield lambda some: shown.say([*some, ""])
+        yield lambda now, before: shown.say([*lines(now, before), ""])
         return
     from rich.live import Live  # slow, and not needed where nobody looks
     from rich.text import Text
 
     with Live(console=console, auto_refresh=False, screen=True) as live:
 
-        def show(some: list[str]) -> None:
-            fit = some[: max(1, console.height - 1)]
+        def show(now: Reading, before: Reading | None) -> None:
+            fit = lines(now, before)[: max(1, console.height - 1)]
             live.update(Text("\n".join(fit), no_wrap=True, overflow="crop"), refresh=True)
 
         yield show

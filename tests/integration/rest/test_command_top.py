@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+from unittest.mock import Mock
 
 import pytest
 from api_builders import Caller, Served
 from command_runs import Run, run
+from rich.console import Console
 
 from command.remote import top
 
 __all__ = ["run"]
+
+OTHER_SCREEN, BACK = "\x1b[?1049h", "\x1b[?1049l"
+"""What a terminal is told."""
 
 
 @pytest.fixture
@@ -57,6 +63,22 @@ def test_it_goes_on_until_it_is_ended(
 
     assert waited == [7.0] * 3
     assert capsys.readouterr().out.count("processor  memory  starts") == 3
+
+
+def test_in_a_terminal_it_is_redrawn_and_what_was_there_comes_back(
+    run: Run, operator: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = io.StringIO()
+    console = Console(file=drawn, force_terminal=True, width=60, height=3, highlight=False)
+    monkeypatch.setattr(top.terminal, "console", lambda _stream: console)
+    monkeypatch.setattr(top.time, "sleep", Mock(side_effect=[None, KeyboardInterrupt]))
+
+    assert run("top", "--token", operator.token) == 130
+
+    shown = drawn.getvalue()
+    assert shown.count("processor  memory  starts") == 2
+    assert "broker" not in shown  # there is room for two lines
+    assert shown.index(OTHER_SCREEN) < shown.index("processor") < shown.rindex(BACK)
 
 
 def test_who_may_not_is_told_why(
