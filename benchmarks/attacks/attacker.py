@@ -18,6 +18,9 @@ from benchmarks.connection import ANSWER_SECONDS, Connection, NoAnswer
 from servioticy.settings import Settings
 from servioticy.settings.places import reachable
 
+ELSEWHERE = "127.0.0.2"
+"""A loopback address that no innocent comes from: turns and room of strangers go by address."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

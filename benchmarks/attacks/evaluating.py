@@ -13,7 +13,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from benchmarks.attacks.attack import Attack, composite, document
-from benchmarks.attacks.attacker import Attacker, counted
+from benchmarks.attacks.attacker import ELSEWHERE, Attacker, counted
 
 LARGE = "x" * 900_000
 ENTRIES = 100
@@ -25,8 +25,6 @@ STRANGERS = 50
 PINGS = 5_000
 PING = b"\x89\x80\0\0\0\0"
 PERIOD_SECONDS = 1.0
-ELSEWHERE = "127.0.0.2"
-"""A loopback address that no innocent comes from: turns of strangers go by address."""
 
 
 # D1

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from benchmarks.attacks.attack import Attack, composite, document
-from benchmarks.attacks.attacker import Attacker, counted
+from benchmarks.attacks.attacker import ELSEWHERE, Attacker, counted
 from benchmarks.attacks.stopping import MAX_BODY
 
 FEW, MANY = 1100, 5000
@@ -56,6 +56,7 @@ def _silent(attacker: Attacker, ports: tuple[int, ...], count: int) -> list[sock
         with counted(attacker):
             plain = socket.socket()
             plain.setblocking(False)  # a full queue of connections is not waited for
+            plain.bind((ELSEWHERE, 0))
             plain.connect_ex((attacker.place.host, port))
             opened.append(plain)
     return opened
