@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg2
 import pytest
-from examples import QUICK
+from examples import QUICK, USUAL
 from file_server import repository  # noqa: F401  a fixture
 from hypothesis import settings
 from running_platform import platform  # noqa: F401  a fixture
@@ -42,6 +42,9 @@ IN_MEMORY = "servioticy-tests-"
 BYTES_OF_MEMORY = 4 * 1024**3
 """So much is to be free: the log that Postgres writes ahead grows for a while."""
 
+# No test is timed: a machine may be busy.
+settings.register_profile(USUAL, deadline=None)
+settings.load_profile(USUAL)
 settings.register_profile(QUICK, max_examples=5, deadline=None)
 
 

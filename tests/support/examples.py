@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from hypothesis import settings
 
+USUAL = "usual"
+"""The profile of all other runs."""
+
 QUICK = "quick"
 """The profile of `make unit`."""
 
