@@ -1,0 +1,68 @@
+"""What is woven where, and who is told: a TOML file, read as a whole or not at all."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from servioticy.errors import ServioticyError
+
+MAX_BYTES = 64 * 1024
+
+Pattern = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[\w.*?]+$")]
+Words = Annotated[str, Meta(max_length=100)]
+Measure = Literal["runtime", "profile", "count"]
+Rate = Annotated[float, Meta(ge=0, le=1)]
+
+
+class NotUnderstood(ServioticyError):
+    """The file says nothing that could be woven; the message says where it is wrong."""
+
+
+class Aspect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is woven around, before or after the functions of one pointcut."""
+
+    pointcut: Pattern
+    """the name of one of ours, or a function by module and name; `*` is any part between dots"""
+    advice: Literal["around", "before", "after"] = "around"
+    measures: Annotated[tuple[Measure, ...], Meta(min_length=1, max_length=3)] = ("runtime",)
+    sample: Rate = 1.0
+    """the part of the sequences that is measured; calls are all counted"""
+    purpose: Words = ""
+    sequence: Annotated[str, Meta(max_length=100, pattern=r"^([A-Za-z_]\w*(\.\w+)*)?$")] = ""
+    """where a sequence's id stands among the arguments: `updates.0.offset`"""
+
+
+class Publish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who is told of measurements, and how much may wait for it."""
+
+    to: Annotated[tuple[Literal["file", "log"], ...], Meta(min_length=1, max_length=10)] = ("file",)
+    buffer_bytes: Annotated[int, Meta(ge=4_096, le=1 << 30)] = 4 << 20
+    file_bytes: Annotated[int, Meta(ge=4_096, le=1 << 40)] = 64 << 20
+    """of one process's file; a full one is kept until the next is"""
+
+
+class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A whole file."""
+
+    aspect: Annotated[tuple[Aspect, ...], Meta(max_length=100)] = ()
+    publish: Publish = Publish()
+
+
+def parsed(text: bytes) -> Configuration:
+    """Return what a file says. Raises NotUnderstood."""
+    if len(text) > MAX_BYTES:
+        raise NotUnderstood(f"it has more than {MAX_BYTES} bytes")
+    try:
+        read = msgspec.convert(tomllib.loads(text.decode()), Configuration)
+    except (ValueError, RecursionError) as error:  # msgspec's errors are such, and TOML's
+        raise NotUnderstood(str(error)) from None
+    for number, each in enumerate(read.aspect):
+        if each.advice != "around" and each.measures != ("runtime",):
+            raise NotUnderstood(
+                f"only what is woven around profiles and counts - at `$.aspect[{number}].measures`"
+            )
+    return read

@@ -1,0 +1,45 @@
+"""What waits to be published: bounded, and whoever measures never waits for it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+
+from monitoring.model import Measurement
+
+MOST_BYTES_EACH = 1_024
+"""More than any measurement takes of memory: nodes and places are shared, the rest is short."""
+
+
+class Outbox:
+    """Any thread puts, also in the middle of a signal handler or of garbage collection: no lock.
+
+    A full one drops what comes, and counts it.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = max(1, most_bytes // MOST_BYTES_EACH)
+        self._waiting: deque[Measurement] = deque()
+        self._count = itertools.count(1)
+        self.dropped = 0
+        """Beside other threads it may be told a moment late."""
+        self.silent: set[int] = set()
+        """Threads of which nothing is measured, as they publish."""
+
+    def put(self, measurement: Measurement) -> None:
+        """Let it be published, or drop it."""
+        if len(self._waiting) < self._most:
+            self._waiting.append(measurement)
+        else:
+            self.drop()
+
+    def drop(self) -> None:
+        """Count one that nobody is told of."""
+        self.dropped = next(self._count)
+
+    def take(self, most: int) -> list[Measurement]:
+        """Return what waits, so many at most. For one thread, of which nothing is measured."""
+        self.silent.add(threading.get_ident())
+        count = min(most, len(self._waiting))
+        return [self._waiting.popleft() for _ in range(count)]

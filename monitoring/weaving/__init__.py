@@ -1,0 +1,1 @@
+"""Weaving: functions measure themselves while it lasts, and are as they were behind it."""

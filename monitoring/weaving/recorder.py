@@ -1,0 +1,143 @@
+"""The advice that measures: who calls is not to notice, whatever happens here."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import resource
+import time
+from contextvars import Token
+from pathlib import Path
+from threading import get_ident
+from typing import Any, NamedTuple
+
+from monitoring.configuration import Aspect
+from monitoring.model import Calls, Node, ResourceProfile, RuntimePerformance
+from monitoring.outbox import Outbox
+from monitoring.sequences import AROUND, fresh, found, is_sampled
+
+PAGE = resource.getpagesize()
+
+
+class _Entered(NamedTuple):
+    """A call that is under way. `began` is 0 where it is not measured."""
+
+    sequence: str
+    token: Token[str] | None
+    at: int
+    began: int
+    profile: tuple[int, int, int] | None
+
+
+class Recorder:
+    """Measures the calls of one function."""
+
+    def __init__(
+        self,
+        aspect: Aspect,
+        place: str,
+        node: Node,
+        outbox: Outbox,
+        path: tuple[str, ...] = (),
+        *,
+        nests: bool,
+    ) -> None:
+        """`path` leads from the argument that `enter` is given to the id of its sequence.
+
+        `nests`: what is woven and called meanwhile belongs to the same sequence.
+        """
+        self._aspect, self._place, self._node, self._outbox = aspect, place, node, outbox
+        self._path, self._nests = path, nests
+        self._counts = "count" in aspect.measures
+        self._times = "runtime" in aspect.measures
+        self._profiles = "profile" in aspect.measures
+        self._called, self._raised = itertools.count(1), itertools.count(1)
+        self._calls = self._failed = 0
+        self._told = 0, 0
+
+    def enter(self, correlated: Any) -> _Entered | None:
+        """Begin to measure a call; None: it is not measured."""
+        try:
+            return self._enter(correlated)
+        except Exception:  # noqa: BLE001  of ours, not of whoever calls
+            self._outbox.drop()
+            return None
+
+    def leave(self, entered: _Entered | None, error: BaseException | None) -> None:
+        """End it."""
+        if entered is None:
+            return
+        try:
+            self._leave(entered, error)
+        except Exception:  # noqa: BLE001  of ours, not of whoever calls
+            self._outbox.drop()
+
+    def tell_calls(self) -> None:
+        """Publish how often it was called since the last time, if at all. For one thread."""
+        calls, failed = self._calls, self._failed
+        before, self._told = self._told, (calls, failed)
+        if calls != before[0]:
+            new = calls - before[0], failed - before[1]
+            self._outbox.put(Calls(self._node, self._place, time.time_ns(), *new))
+
+    def _enter(self, correlated: Any) -> _Entered | None:
+        if get_ident() in self._outbox.silent:
+            return None
+        if self._counts:
+            self._calls = next(self._called)
+            if not (self._times or self._profiles):
+                return _COUNTED
+        around = AROUND.get()
+        sequence = (found(correlated, self._path) if self._path else "") or around or fresh()
+        token = AROUND.set(sequence) if self._nests and sequence != around else None
+        if not is_sampled(sequence, self._aspect.sample):
+            return _Entered(sequence, token, 0, 0, None)
+        profile = _profile() if self._profiles else None
+        if self._aspect.advice == "before":
+            at = time.time_ns()
+            self._outbox.put(RuntimePerformance(self._node, self._place, at, None, sequence))
+            return _Entered(sequence, token, 0, 0, None)
+        return _Entered(sequence, token, time.time_ns(), time.perf_counter_ns(), profile)
+
+    def _leave(self, entered: _Entered, error: BaseException | None) -> None:
+        sequence, token, at, began, before = entered
+        end = at + time.perf_counter_ns() - began
+        if token is not None:
+            _forget(token)
+        if error is not None and self._counts and not isinstance(error, GeneratorExit):
+            self._failed = next(self._raised)
+        if not began:
+            return
+        if before is not None:
+            grown = [now - then for now, then in zip(_profile(), before, strict=True)]
+            self._outbox.put(ResourceProfile(self._node, self._place, at, end, sequence, *grown))
+        if self._times:
+            kind = "" if error is None else type(error).__name__[:100]
+            start = at if self._aspect.advice == "around" else None
+            put = self._outbox.put
+            put(RuntimePerformance(self._node, self._place, start, end, sequence, kind))
+
+
+_COUNTED = _Entered("", None, 0, 0, None)
+
+
+def _forget(token: Token[str]) -> None:
+    try:
+        AROUND.reset(token)
+    except ValueError:  # a coroutine that is closed from elsewhere: that place keeps its own
+        pass
+
+
+def _profile() -> tuple[int, int, int]:
+    """Processor time of this thread, resident memory, and runs of garbage collection."""
+    pages = _read("/proc/self/statm").split()[1:2]
+    collections = sum(each["collections"] for each in gc.get_stats())
+    return time.thread_time_ns(), int(pages[0]) * PAGE if pages else 0, collections
+
+
+def _read(file: str) -> str:
+    try:
+        return Path(file).read_text("ascii")
+    except OSError:
+        return ""
+
