@@ -6,6 +6,7 @@ import sys
 from functools import partial
 
 from api import server, workers
+from monitoring import following
 from servioticy import logs, settings
 from servioticy.errors import ServioticyError
 from servioticy.metrics import Registry, join, serve, shared
@@ -38,6 +39,7 @@ def _serve(chosen: Settings) -> None:
             return
     from api.wsgi import build  # not needed, and slow to import, where others do the work
 
+    following.begin(chosen, "api", registry)
     server.run(chosen, listener, partial(build, chosen), registry)
 
 

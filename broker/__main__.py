@@ -22,6 +22,7 @@ from delivery.admission.overrides import Overrides
 from delivery.admission.resting import Resting
 from delivery.admission.spending import Spending
 from delivery.rest_api import Api
+from monitoring import following
 from servioticy import bootstrap
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
 from servioticy.garbage import Garbage
@@ -74,6 +75,7 @@ async def run(chosen: Settings) -> None:
     observe_broker(hub, feeds, broker, queues, bridges, registry)
     serve(registry, chosen.metrics_host, chosen.mqtt.metrics_port)
     LoopLag(registry).start()
+    following.begin(chosen, "broker", registry)
     Garbage().start()
     try:
         await api.start()

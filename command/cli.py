@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from command import commands, listening
+from command import commands, listening, monitoring
 from command.remote import options
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings, changed, load
@@ -87,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add(group, _command)
     _add_backup(group)
+    _add_monitoring(group)
     bench = _command(
         group,
         "bench",
@@ -157,6 +158,20 @@ def _add_backup(group: Any) -> None:
         "on the way may be begun again.",
     )
     restore.add_argument("file", metavar="FILE", type=Path)
+
+
+def _add_monitoring(group: Any) -> None:
+    about = group.add_parser("monitoring", help="what is measured by weaving")
+    actions = about.add_subparsers(title="actions", metavar="ACTION", required=True)
+    status = _command(
+        actions,
+        "status",
+        "tell in how many processes each pointcut is woven, and why not where not",
+        monitoring.status,
+        "Of the programs on this machine. Exit code 1 where something that the file of aspects "
+        "asks for is not woven.",
+    )
+    status.add_argument("--json", action="store_true", help="print it for programs")
 
 
 def _add_tenant(group: Any) -> None:

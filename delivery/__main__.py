@@ -23,6 +23,7 @@ from delivery.transports.devices import Devices
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
+from monitoring import following
 from servioticy import bootstrap
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
 from servioticy.garbage import Garbage
@@ -91,6 +92,7 @@ async def run(chosen: Settings) -> None:
     observe_actuations(actuating.queues, actuating.acting, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
     LoopLag(registry).start()
+    following.begin(chosen, "delivery", registry)
     Garbage().start()
     http = HttpTransport(hub, feeds, pulls)
     live = partial(LiveSession, hub, feeds, pulls, Devices(actuating.queues, api))

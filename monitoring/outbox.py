@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from monitoring.model import Measurement
 
@@ -18,14 +20,18 @@ class Outbox:
     A full one drops what comes, and counts it.
     """
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most = max(1, most_bytes // MOST_BYTES_EACH)
+    def __init__(self, most_bytes: int = 4 << 20) -> None:
+        self.hold(most_bytes)
         self._waiting: deque[Measurement] = deque()
         self._count = itertools.count(1)
         self.dropped = 0
         """Beside other threads it may be told a moment late."""
         self.silent: set[int] = set()
-        """Threads of which nothing is measured, as they publish."""
+        """Threads of which nothing is measured."""
+
+    def hold(self, most_bytes: int) -> None:
+        """Let so much wait from now on."""
+        self._most = max(1, most_bytes // MOST_BYTES_EACH)
 
     def put(self, measurement: Measurement) -> None:
         """Let it be published, or drop it."""
@@ -34,12 +40,21 @@ class Outbox:
         else:
             self.drop()
 
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Measure nothing of this thread: to publish would make more to publish."""
+        thread = threading.get_ident()
+        self.silent.add(thread)
+        try:
+            yield
+        finally:
+            self.silent.discard(thread)
+
     def drop(self) -> None:
         """Count one that nobody is told of."""
         self.dropped = next(self._count)
 
     def take(self, most: int) -> list[Measurement]:
-        """Return what waits, so many at most. For one thread, of which nothing is measured."""
-        self.silent.add(threading.get_ident())
+        """Return what waits, so many at most. For one thread."""
         count = min(most, len(self._waiting))
         return [self._waiting.popleft() for _ in range(count)]

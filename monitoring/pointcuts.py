@@ -22,7 +22,9 @@ POINTCUTS = (
     Pointcut("pipeline.piece", "pipeline.process.process", "work.updates.0.offset"),
     Pointcut("pipeline.stages.dispatch", "pipeline.stages.dispatch.dispatch", "updates.0.offset"),
     Pointcut("pipeline.stages.fetch", "pipeline.stages.fetch.fetch", "updates.0.offset"),
-    Pointcut("pipeline.stages.transform", "pipeline.stages.transform.transform", "updates.0.offset"),
+    Pointcut(
+        "pipeline.stages.transform", "pipeline.stages.transform.transform", "updates.0.offset"
+    ),
     Pointcut("pipeline.stages.emit", "pipeline.stages.emit.emit", "work.updates.0.offset"),
     Pointcut("operator.call", "servioticy.domain.evaluators.operators.Operators.evaluate"),
     Pointcut("sandbox.frame", "sandbox.host.pool.SandboxPool.grow"),

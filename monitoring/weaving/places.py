@@ -20,7 +20,8 @@ class Place(NamedTuple):
     """A name, and what is there; else why nothing can be woven."""
 
     name: str
-    function: FunctionType | None
+    function: Any
+    """a FunctionType, or None"""
     why: str = ""
 
 
@@ -28,7 +29,7 @@ def places(pattern: str) -> list[Place]:
     """Return what a pattern names here; nothing where its module is not loaded."""
     parts = pattern.split(".")
     found: dict[str, Place] = {}
-    for name, module in sorted(sys.modules.items()):
+    for name, module in sorted(list(sys.modules.items())):
         own = name.split(".")
         if isinstance(module, ModuleType) and len(own) < len(parts) and _fits(own, parts):
             for each in _within(module, name, parts[len(own) :], module):
@@ -45,7 +46,7 @@ def _fits(names: list[str], patterns: list[str]) -> bool:
 def _within(holder: Any, name: str, parts: list[str], module: ModuleType) -> Iterator[Place]:
     """What stands in a module or a class, some levels deep; of packages the modules do not count.
 
-    What a glob finds has to be of the module: else it were woven under each name it is imported by.
+    What a glob finds has to be of the module: else it had each name that it is imported by.
     """
     first, rest = parts[0], parts[1:]
     is_glob = set(first) & set("*?")

@@ -6,6 +6,7 @@ import gc
 import itertools
 import resource
 import time
+from contextlib import suppress
 from contextvars import Token
 from pathlib import Path
 from threading import get_ident
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 from monitoring.configuration import Aspect
 from monitoring.model import Calls, Node, ResourceProfile, RuntimePerformance
 from monitoring.outbox import Outbox
-from monitoring.sequences import AROUND, fresh, found, is_sampled
+from monitoring.sequences import AROUND, found, fresh, is_sampled
 
 PAGE = resource.getpagesize()
 
@@ -38,11 +39,12 @@ class Recorder:
         place: str,
         node: Node,
         outbox: Outbox,
-        path: tuple[str, ...] = (),
+        path: tuple[str, ...] | None = None,
         *,
         nests: bool,
     ) -> None:
-        """`path` leads from the argument that `enter` is given to the id of its sequence.
+        """`path` leads from the argument that `enter` is given to the id of its sequence; None: it
+        is given none.
 
         `nests`: what is woven and called meanwhile belongs to the same sequence.
         """
@@ -88,7 +90,8 @@ class Recorder:
             if not (self._times or self._profiles):
                 return _COUNTED
         around = AROUND.get()
-        sequence = (found(correlated, self._path) if self._path else "") or around or fresh()
+        sequence = "" if self._path is None else found(correlated, self._path)
+        sequence = sequence or around or fresh()
         token = AROUND.set(sequence) if self._nests and sequence != around else None
         if not is_sampled(sequence, self._aspect.sample):
             return _Entered(sequence, token, 0, 0, None)
@@ -122,10 +125,8 @@ _COUNTED = _Entered("", None, 0, 0, None)
 
 
 def _forget(token: Token[str]) -> None:
-    try:
+    with suppress(ValueError):  # a coroutine that is closed from elsewhere: that keeps its own
         AROUND.reset(token)
-    except ValueError:  # a coroutine that is closed from elsewhere: that place keeps its own
-        pass
 
 
 def _profile() -> tuple[int, int, int]:
@@ -140,4 +141,3 @@ def _read(file: str) -> str:
         return Path(file).read_text("ascii")
     except OSError:
         return ""
-

@@ -109,7 +109,9 @@ def woven(function: FunctionType, advice: Advice, correlated: str = "") -> CodeT
 def parameters(code: CodeType) -> tuple[str, ...]:
     """Return the names of all parameters, those for the rest last."""
     count = code.co_argcount + code.co_kwonlyargcount
-    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(
+        code.co_flags & inspect.CO_VARKEYWORDS
+    )
     return code.co_varnames[:count]
 
 
@@ -130,9 +132,9 @@ def _filled(const: Any, consts: dict[str, Any]) -> Any:
 
 
 def _compiled(code: CodeType, correlated: str) -> CodeType:
-    """Code of the same parameters, free variables and kind; its place is the function's first line.
+    """Code of the same parameters, free variables and kind, all of it on the function's first line.
 
-    So a traceback shows the function's own line, and `inspect` finds its source.
+    So a traceback shows a line of the function, and `inspect` finds its source.
     """
     flags = code.co_flags & KINDS
     template = ASYNC_GENERATOR if flags == inspect.CO_ASYNC_GENERATOR else WHOLE

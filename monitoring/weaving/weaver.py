@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from types import CodeType, FunctionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -37,14 +37,15 @@ class Report(msgspec.Struct, frozen=True):
 class _Woven(NamedTuple):
     aspect: Aspect
     name: str
-    function: FunctionType
+    function: Any
+    """a FunctionType, which in a class is a method to type checkers"""
     before: CodeType
     code: CodeType
     recorder: Recorder
 
 
 class Weaver:
-    """For one thread. Woven and unwoven is between two calls: those under way end as they began."""
+    """For one thread. Calls that are under way while it weaves or unweaves end as they began."""
 
     def __init__(self, node_id: str) -> None:
         self._node_id = node_id
@@ -110,7 +111,7 @@ class Weaver:
         before = function.__code__
         node = Node(self._node_id, aspect.purpose or step.name)
         recorder = Recorder(
-            aspect, name, node, outbox, tuple(path or ()), nests=nests(before)
+            aspect, name, node, outbox, tuple(path) if parameter else None, nests=nests(before)
         )
         try:
             code = woven(function, recorder, parameter)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from monitoring import following
 from pipeline.metrics import Lag
 from pipeline.spark import job
 from pipeline.spark.java import Starting
@@ -57,6 +58,7 @@ def run(
     registry = Registry()
     serve(registry, settings.metrics_host, settings.pipeline.metrics_port)
     registry.add(OtherProcesses(metrics).texts)
+    following.begin(settings, "pipeline", None)  # workers tell it
     return _run(settings, stopping, registry, scratch, java)
 
 

@@ -16,6 +16,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
+from monitoring import following
 from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, timed
 from pipeline.batching.means import Means
@@ -278,6 +279,7 @@ def _metrics(settings: Settings) -> TaskMetrics:
     """Those of this process, whatever partitions it has; the driver asks for them."""
     registry = Registry(with_process=False)
     join(registry)
+    following.begin(settings, "pipeline", registry)
     return TaskMetrics(registry, _sandbox(settings))
 
 

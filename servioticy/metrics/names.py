@@ -243,6 +243,24 @@ LOOP_LAG = Metric(
     "by how much the event loop is late: what whoever it serves waits before anything is begun",
     buckets=SECONDS,
 )
+MEASUREMENTS = Metric(
+    "servioticy_measurements_total",
+    "counter",
+    "api, delivery, broker, pipeline",
+    "measurements of what is woven that were published",
+)
+MEASUREMENTS_DROPPED = Metric(
+    "servioticy_measurements_dropped_total",
+    "counter",
+    "api, delivery, broker, pipeline",
+    "measurements that were dropped, as too many waited or a publisher failed",
+)
+WOVEN = Metric(
+    "servioticy_woven_functions",
+    "gauge",
+    "api, delivery, broker, pipeline",
+    "functions that are woven now, of all processes of the program",
+)
 PROGRAM_UP = Metric(
     "servioticy_program_up", "gauge", "up", "1 while the program is ready, else 0", ("program",)
 )

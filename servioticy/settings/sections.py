@@ -233,6 +233,17 @@ def _cached(chosen: str, name: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
+class Monitoring:
+    """What is measured by weaving."""
+
+    PREFIX: ClassVar[str] = "monitoring_"
+
+    aspects: str = setting(
+        "", "TOML file that says what is woven where (default: `aspects.toml` in the data folder)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What every program needs, and a section for each part of the platform."""
 
@@ -260,6 +271,7 @@ class Settings:
     usage: Usage = field(default_factory=Usage)
     identity: Identity = field(default_factory=Identity)
     embedded: Embedded = field(default_factory=Embedded)
+    monitoring: Monitoring = field(default_factory=Monitoring)
 
     @property
     def data_path(self) -> Path:

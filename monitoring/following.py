@@ -1,0 +1,175 @@
+"""Each process follows the file of aspects: what it says is woven, and unwoven, while it runs.
+
+A file is there before any process and after all of them, needs no connection to them, and is what
+an operator edits anyway. It is looked at once a second; while there is none nothing else is done.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from monitoring.configuration import MAX_BYTES, Configuration, NotUnderstood, parsed
+from monitoring.outbox import Outbox
+from monitoring.publishers.every import Every, Surroundings
+from monitoring.state import FOLDER, ProcessState, StateFile, birth
+from monitoring.weaving.weaver import Report, Weaver
+from servioticy.metrics import Registry
+from servioticy.metrics.names import MEASUREMENTS, MEASUREMENTS_DROPPED, WOVEN
+from servioticy.settings import Settings
+
+log = logging.getLogger("servioticy.monitoring")
+
+LOOK_SECONDS = 1.0
+AT_ONCE = 1_000
+"""Measurements that publishers are given."""
+
+
+def begin(settings: Settings, program: str, registry: Registry | None) -> Following:
+    """Weave in this process what the file of aspects says, now and from now on.
+
+    The registry is None where the program has other processes that tell how much is woven.
+    """
+    following = Following(file_of(settings), settings.data_path, program)
+    if registry is not None:
+        registry.observe(MEASUREMENTS, lambda: following.published)
+        registry.observe(MEASUREMENTS_DROPPED, lambda: following.dropped)
+        registry.observe(WOVEN, lambda: following.woven)
+    following.start()
+    return following
+
+
+def file_of(settings: Settings) -> Path:
+    """Return the file of aspects."""
+    chosen = settings.monitoring.aspects
+    return Path(chosen).expanduser().resolve() if chosen else settings.data_path / "aspects.toml"
+
+
+class Following:
+    """Weaves and publishes, in a thread of its own. `look` is for tests that have none."""
+
+    def __init__(self, file: Path, data: Path, program: str) -> None:
+        self._pid = pid = os.getpid()
+        self._file, self._program, self._birth = file, program, birth(pid)
+        measurements = data / FOLDER / "measurements" / f"{program}-{pid}.ndjson"
+        self._here = Surroundings(measurements)
+        self._state = StateFile(data)
+        self._outbox = Outbox()
+        self._weaver = Weaver(f"{socket.gethostname()}/{program}/{pid}")
+        self._every: Every | None = None
+        self._stamp: tuple[int, ...] | None = None
+        self._modules = 0
+        self._configuration = Configuration()
+        self._wrong = ""
+        self._reports: list[Report] = []
+        self._lost = 0
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self.published = 0
+
+    @property
+    def dropped(self) -> int:
+        """Measurements that nobody was told of."""
+        return self._outbox.dropped + self._lost
+
+    @property
+    def woven(self) -> int:
+        """Functions that are woven now."""
+        return sum(each.woven for each in self._reports)
+
+    def start(self) -> None:
+        """Weave what there is, and follow from then on."""
+        self.look()
+        atexit.register(self.stop)
+        threading.Thread(target=self._follow, name="monitoring", daemon=True).start()
+
+    def stop(self) -> None:
+        """Unweave everything, and publish what waits."""
+        if os.getpid() != self._pid:  # a fork: nothing is woven there
+            return
+        self._ended.set()
+        with self._lock, self._outbox.quiet():
+            self._weaver.unweave()
+            self._reports = []
+            self._publish()
+            self._state.forget()
+
+    def look(self) -> None:
+        """Weave what is to be woven by now, and publish what waits."""
+        with self._lock, self._outbox.quiet():
+            if self._ended.is_set():
+                return
+            changed, loaded = self._read(), len(sys.modules)
+            if changed or loaded != self._modules:
+                self._modules = loaded
+                self._reports = self._weaver.weave(self._configuration.aspect, self._outbox)
+            self._weaver.tell_calls()
+            self._publish()
+            if self._stamp is not None:
+                self._state.tell(self._told())
+            elif changed:
+                self._state.forget()
+
+    def _follow(self) -> None:
+        while not self._ended.wait(LOOK_SECONDS):
+            try:
+                self.look()
+            except Exception:
+                log.exception("monitoring_failed")
+
+    def _read(self) -> bool:
+        """Read the file, if it is another; whether it was. What cannot be read changes nothing."""
+        stamp = _stamp(self._file)
+        if stamp == self._stamp:
+            return False
+        self._stamp, self._wrong = stamp, ""
+        try:
+            chosen = Configuration() if stamp is None else read(self._file)
+        except NotUnderstood as error:
+            self._wrong = str(error)
+            log.error("aspects_not_understood", extra={"file": str(self._file), "why": str(error)})
+            return False
+        self._configuration = chosen
+        self._outbox.hold(chosen.publish.buffer_bytes)
+        if self._every is not None:
+            self._publish()
+            self._every.close()
+        self._every = Every(chosen.publish, self._here) if stamp is not None else None
+        log.info("aspects_read", extra={"file": str(self._file), "aspects": len(chosen.aspect)})
+        return True
+
+    def _publish(self) -> None:
+        while some := self._outbox.take(AT_ONCE):
+            lost = len(some) if self._every is None else self._every.publish(some)
+            self._lost += lost
+            self.published += len(some) - lost
+
+    def _told(self) -> ProcessState:
+        numbers = self.published, self.dropped
+        return ProcessState(
+            self._program, self._pid, self._birth, self._wrong, self._reports, *numbers
+        )
+
+
+def read(file: Path) -> Configuration:
+    """Return what a file says. Raises NotUnderstood."""
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise NotUnderstood(str(error)) from None
+    return parsed(text)
+
+
+def _stamp(file: Path) -> tuple[int, ...] | None:
+    """What changes whenever the file does; None where there is none."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size

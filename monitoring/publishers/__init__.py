@@ -1,0 +1,1 @@
+"""Who is told of measurements: each behind one port, in a thread of its own."""
