@@ -29,6 +29,7 @@ COMMANDS = [
         "bench",
         "backup",
         "restore",
+        "monitoring",
     ),
     *("apply", "try", "get", "put", "history", "trace", "export", "import", "status", "usage"),
     "top",
@@ -45,7 +46,7 @@ def nothing_set(monkeypatch, tmp_path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", *COMMANDS, "tenant create"],
+    ["", *COMMANDS, "tenant create", "monitoring status"],
 )
 def test_every_command_explains_itself(command: str, capsys) -> None:
     with pytest.raises(SystemExit) as end:
