@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from operator import itemgetter
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -29,7 +30,8 @@ def places(pattern: str) -> list[Place]:
     """Return what a pattern names here; nothing where its module is not loaded."""
     parts = pattern.split(".")
     found: dict[str, Place] = {}
-    for name, module in sorted(list(sys.modules.items())):
+    loaded = [*sys.modules.items()]  # at once: others may load meanwhile
+    for name, module in sorted(loaded, key=itemgetter(0)):
         own = name.split(".")
         if isinstance(module, ModuleType) and len(own) < len(parts) and _fits(own, parts):
             for each in _within(module, name, parts[len(own) :], module):

@@ -132,7 +132,7 @@ def _filled(const: Any, consts: dict[str, Any]) -> Any:
 
 
 def _compiled(code: CodeType, correlated: str) -> CodeType:
-    """Code of the same parameters, free variables and kind, all of it on the function's first line.
+    """Code of the same parameters, free variables and kind, all on the function's first line.
 
     So a traceback shows a line of the function, and `inspect` finds its source.
     """

@@ -226,7 +226,7 @@ def test_a_program_publishes_what_waits_at_its_end(tmp_path: Path) -> None:
         "following.begin(load(), 'tests', None); json.dumps(1)"
     )
     environment = {**os.environ, "SERVIOTICY_DATA": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", program], env=environment, check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
     (file,) = (tmp_path / "monitoring/measurements").iterdir()
 
     assert json.loads(file.read_text())["place"] == "json.dumps"

@@ -1,4 +1,4 @@
-"""What is woven is as it was to everybody: results, errors, signature, identity, and at last code."""
+"""What is woven is as it was to everybody: results, errors, signature, and at last its code."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def outcome(call: Callable[..., Any], *values: Any, **named: Any) -> tuple[Any, 
     """What comes of a call; of an error all that the caller can know."""
     try:
         return "returned", call(*values, **named)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         cause = error.__cause__
         return type(error), error.args, type(cause), getattr(cause, "args", ())
 
@@ -260,7 +260,7 @@ async def walked(made: AsyncGenerator[Any, Any], steps: list[str]) -> list[Any]:
     async def result(of: Awaitable[Any]) -> Any:
         try:
             return await of
-        except (Exception, StopAsyncIteration) as error:  # noqa: BLE001
+        except (Exception, StopAsyncIteration) as error:
             return type(error), error.args
 
     seen = [await result(made.__anext__())]
@@ -311,7 +311,7 @@ def test_a_call_that_is_under_way_ends_as_it_began() -> None:
     [
         (lambda _enter: _enter, "", "its name '_enter' is one of ours"),
         (plain, "x", "it has no parameter 'x'"),
-        (eval(compile("(x for x in ())", "-", "eval")).gi_code, "", "no code can be written"),  # noqa: S307
+        (eval(compile("(x for x in ())", "-", "eval")).gi_code, "", "no code can be written"),
     ],
 )
 def test_what_cannot_be_woven_says_why(function: Any, parameter: str, why: str) -> None:
