@@ -172,6 +172,20 @@ def _add_monitoring(group: Any) -> None:
         "asks for is not woven.",
     )
     status.add_argument("--json", action="store_true", help="print it for programs")
+    _add_analyse(actions)
+
+
+def _add_analyse(actions: Any) -> None:
+    analyse = _command(
+        actions,
+        "analyse",
+        "tell how long steps, what lies between them and sequences took",
+        monitoring.analyse,
+        "Of the measurements in the data folder, or of the files named.",
+    )
+    analyse.add_argument("files", metavar="FILE", nargs="*", type=Path)
+    analyse.add_argument("--json", action="store_true", help="print it for programs")
+    analyse.add_argument("--svg", metavar="FILE", type=Path, help="draw it as box plots, too")
 
 
 def _add_tenant(group: Any) -> None:

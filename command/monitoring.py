@@ -1,12 +1,15 @@
-"""What is woven, asked of what the programs have written down."""
+"""What is woven, and what was measured, asked of what the programs have written down."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from command import shown
+from servioticy.errors import SettingsError
 from servioticy.settings import Settings
 
 
@@ -20,3 +23,52 @@ def status(parsed: argparse.Namespace, settings: Settings) -> int:
     else:
         shown.say([shown.plain(each) for each in woven.lines(found)])
     return 0 if found.is_well else 1
+
+
+def analyse(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Print what measurements say, and draw them where that is asked for."""
+    from monitoring.analysis import analysing, boxes, steps
+    from monitoring.state import FOLDER
+
+    here = settings.data_path / FOLDER / "measurements"
+    files = parsed.files or sorted([*here.glob("*.ndjson"), *here.glob("*.ndjson.1")])
+    if not files:
+        raise SettingsError(f"there are no measurements in {here}; name files of them")
+    found = analysing.analysed(steps.read(files))
+    if parsed.svg is not None:
+        Path(parsed.svg).write_text(boxes.drawn(found), encoding="utf-8")
+    if parsed.json:
+        shown.say_json(msgspec.to_builtins(found))
+    else:
+        shown.say([shown.plain(each) for each in _tables(found)])
+    return 0
+
+
+def _tables(found: Any) -> list[str]:
+    told = [f"{found.steps:,} steps, {found.skipped:,} lines skipped"]
+    for title, spreads, unit in (
+        ("runtime of steps, ms", found.runtime, 1e6),
+        ("latency between steps, ms", found.latency, 1e6),
+        ("runtime of sequences, ms", found.sequences, 1e6),
+        ("part of sequences in which no step runs, %", found.framework, 0.01),
+    ):
+        if not spreads:
+            continue
+        head = ("  what", "node", "times", "least", "25 %", "middle", "75 %", "99 %", "most")
+        rows = [
+            (
+                f"  {each.what}",
+                each.node,
+                f"{each.count:,}",
+                *(
+                    f"{value / unit:.3f}"
+                    for value in (
+                        *(each.least, each.low, each.middle),
+                        *(each.high, each.p99, each.most),
+                    )
+                ),
+            )
+            for each in spreads
+        ]
+        told += ["", title, *shown.columns([head, *rows], range(2, 9))]
+    return told

@@ -36,4 +36,9 @@ POINTCUTS = (
 
 def named(pattern: str) -> list[Pointcut]:
     """Return the steps that a pattern names; without any, the pattern is one of functions."""
-    return [each for each in POINTCUTS if fnmatchcase(each.name, pattern)]
+    parts = pattern.split(".")
+    return [each for each in POINTCUTS if _fits(each.name.split("."), parts)]
+
+
+def _fits(names: list[str], patterns: list[str]) -> bool:
+    return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))

@@ -46,7 +46,7 @@ def nothing_set(monkeypatch, tmp_path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", *COMMANDS, "tenant create", "monitoring status"],
+    ["", *COMMANDS, "tenant create", "monitoring status", "monitoring analyse"],
 )
 def test_every_command_explains_itself(command: str, capsys) -> None:
     with pytest.raises(SystemExit) as end:

@@ -1,0 +1,1 @@
+"""What measurements say: how long steps, what lies between them, and sequences take."""

@@ -1,0 +1,119 @@
+"""The paper's analyses: runtime of steps, latency between them, runtime of sequences.
+
+And one more: how much of a sequence no step takes, which is what the framework around them does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from monitoring.analysis.steps import Read, Step
+
+MAX_ROWS = 1_000
+"""Of a table; others are not told apart any more."""
+OTHERS = "others"
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """How values lie: in ns, or parts of 1."""
+
+    what: str
+    node: str
+    """empty: of all nodes"""
+    count: int
+    least: float
+    low: float
+    """a quarter lies below"""
+    middle: float
+    high: float
+    p99: float
+    most: float
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """All that is told of some measurements."""
+
+    runtime: list[Spread]
+    latency: list[Spread]
+    sequences: list[Spread]
+    framework: list[Spread]
+    steps: int
+    skipped: int
+
+
+def analysed(read: Read) -> Analysis:
+    """Return what the steps say."""
+    runtime: dict[tuple[str, str], list[float]] = defaultdict(list)
+    latency: dict[tuple[str, str], list[float]] = defaultdict(list)
+    whole: list[float] = []
+    framework: list[float] = []
+    together: dict[str, list[Step]] = defaultdict(list)
+    for each in read.steps:
+        runtime[_bounded(runtime, (each.purpose, each.node))].append(each.end - each.start)
+        together[each.sequence].append(each)
+    for steps in together.values():
+        steps.sort(key=lambda each: (each.start, -each.end))
+        for before, after, gap in _gaps(steps):
+            latency[_bounded(latency, (f"{before} to {after}", ""))].append(gap)
+        if len(steps) > 1:
+            lasted = max(each.end for each in steps) - steps[0].start
+            whole.append(lasted)
+            if lasted:
+                framework.append(1 - _covered(_innermost(steps)) / lasted)
+    return Analysis(
+        [*map(_spread, sorted(runtime.items()))],
+        [*map(_spread, sorted(latency.items()))],
+        [_spread((("sequence", ""), whole))] if whole else [],
+        [_spread((("no step", ""), framework))] if framework else [],
+        len(read.steps),
+        read.skipped,
+    )
+
+
+def _bounded(known: dict[tuple[str, str], list[float]], key: tuple[str, str]) -> tuple[str, str]:
+    return key if key in known or len(known) < MAX_ROWS else (OTHERS, "")
+
+
+def _gaps(steps: Sequence[Step]) -> Iterator[tuple[str, str, int]]:
+    """From the end of the last step that has ended to the beginning of the next one."""
+    ends = sorted(steps, key=lambda each: each.end)
+    place = -1
+    for each in steps:
+        while place + 1 < len(ends) and ends[place + 1].end <= each.start:
+            place += 1
+        if place >= 0 and ends[place] is not each:
+            yield ends[place].purpose, each.purpose, each.start - ends[place].end
+
+
+def _innermost(steps: Sequence[Step]) -> list[Step]:
+    """Those in which no other lies; steps come by their start, and longer ones first."""
+    inner = [
+        each
+        for each, after in pairwise(steps)
+        if not (after.start >= each.start and after.end <= each.end)
+    ]
+    return [*inner, steps[-1]]
+
+
+def _covered(steps: Iterable[Step]) -> int:
+    """Ns in which at least one of them runs."""
+    covered = until = 0
+    for each in steps:
+        covered += max(0, each.end - max(each.start, until))
+        until = max(until, each.end)
+    return covered
+
+
+def _spread(found: tuple[tuple[str, str], list[float]]) -> Spread:
+    (what, node), values = found
+    values.sort()
+
+    def at(part: float) -> float:
+        return values[min(len(values) - 1, int(len(values) * part))]
+
+    parts = [at(each) for each in (0, 0.25, 0.5, 0.75, 0.99)]
+    return Spread(what, node, len(values), *parts, values[-1])

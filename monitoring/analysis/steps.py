@@ -1,0 +1,84 @@
+"""Measurements read from files: steps with a start and an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from monitoring.model import Measurement, RuntimePerformance
+from servioticy.errors import ServioticyError
+
+MOST = 2_000_000
+"""Steps that are read into memory."""
+MAX_LINE = 64 * 1024
+
+
+class TooMany(ServioticyError):
+    """The files have more steps than are analysed at once; the message says what to do."""
+
+
+class Step(NamedTuple):
+    """A call of a step; times in ns since 1970."""
+
+    purpose: str
+    node: str
+    start: int
+    end: int
+    sequence: str
+
+
+class Read(NamedTuple):
+    """What files hold; `skipped` lines are no measurements, or one half of one."""
+
+    steps: list[Step]
+    skipped: int
+
+
+def read(files: Iterable[Path], most: int = MOST) -> Read:
+    """Return the steps of files of lines of JSON. Raises TooMany, OSError."""
+    decoder = msgspec.json.Decoder(Measurement)
+    steps: list[Step] = []
+    begun: dict[tuple[str, str], list[int]] = {}
+    ended: list[RuntimePerformance] = []
+    skipped = halves = 0
+    for line in _lines(files):
+        try:
+            measured = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeError):
+            skipped += 1
+            continue
+        if not isinstance(measured, RuntimePerformance):
+            continue
+        purpose = measured.node.node_purpose
+        if measured.end is None and measured.start is not None:
+            begun.setdefault((purpose, measured.sequence), []).append(measured.start)
+            halves += 1
+        elif measured.start is None:
+            ended.append(measured)
+        elif measured.end is not None:
+            node, sequence = measured.node.node_id, measured.sequence
+            steps.append(Step(purpose, node, measured.start, measured.end, sequence))
+        if len(steps) + halves + len(ended) > most:
+            raise TooMany(f"more than {most:,} steps: name fewer files, or sample less")
+    for each in ended:
+        starts = begun.get((each.node.node_purpose, each.sequence))
+        if not starts or each.end is None or each.end < min(starts):
+            skipped += 1
+            continue
+        start = max(at for at in starts if at <= each.end)
+        starts.remove(start)
+        steps.append(
+            Step(each.node.node_purpose, each.node.node_id, start, each.end, each.sequence)
+        )
+    return Read(steps, skipped + sum(map(len, begun.values())))
+
+
+def _lines(files: Iterable[Path]) -> Iterator[bytes]:
+    """Lines of each file; one that is too long comes in parts, which are no measurements."""
+    for file in files:
+        with file.open("rb") as opened:
+            while line := opened.readline(MAX_LINE):
+                yield line
