@@ -41,6 +41,7 @@ BENCHMARKS = (
     "fleet",
     "delivery",
     "statements",
+    "monitoring",
 )
 LIST = "list"
 

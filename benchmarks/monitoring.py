@@ -1,0 +1,157 @@
+"""What woven monitoring costs: a call's nanoseconds, and an update's, woven, sampled and off.
+
+A task of the pipeline takes the same backlog over and over, in turn with all steps of the pipeline
+woven, with one sequence in a hundred measured, and with nothing woven, so that whatever else the
+machine does meets all three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from benchmarks import ground
+from benchmarks.stages import Bench, real
+from monitoring.configuration import Aspect, Publish
+from monitoring.outbox import Outbox
+from monitoring.publishers.every import Every, Surroundings
+from monitoring.weaving.weaver import Weaver
+from servioticy.settings import Settings
+
+STEPS = ("pipeline.*", "pipeline.stages.*", "storage.store", "sandbox.frame")
+LOOK_SECONDS = 0.2
+CALLS = 200_000
+MODES = {"off": None, "all woven": 1.0, "1 % sampled": 0.01}
+"""Each with the part of the sequences that is measured."""
+
+
+class Round(NamedTuple):
+    """One backlog: processor and clock of an update in microseconds, and the slowest batches."""
+
+    processor: float
+    clock: float
+    p99: float
+
+
+def run(settings: Settings, arguments: Sequence[str]) -> None:
+    """Print nanoseconds a call, then medians over rounds, and by how much they are above off."""
+    parser = argparse.ArgumentParser("servioticy bench monitoring")
+    parser.add_argument("--updates", type=int, default=4_000, help="of a round")
+    parser.add_argument("--rounds", type=int, default=15, help="of each kind, in turn")
+    parser.add_argument("--devices", type=int, default=100)
+    parser.add_argument("--batch", type=int, default=100, help="updates taken at once")
+    parser.set_defaults(no_accounts=False, no_security=False)
+    options = parser.parse_args(arguments)
+    _calls()
+    with real(settings, options) as bench:
+        rows = bench.rows(options.devices, 1)
+        bench.task.take(rows)
+        found: dict[str, list[Round]] = {name: [] for name in MODES}
+        counts = dict.fromkeys(MODES, 0)
+        for number in range(options.rounds + 1):
+            for name, sample in MODES.items():
+                with published(sample) as measured:
+                    taken = _round(bench, options.updates, options.batch)
+                if number:  # the first warms up
+                    found[name].append(taken)
+                    counts[name] += measured[0]
+        _tell(found, counts, options)
+
+
+@contextmanager
+def published(sample: float | None) -> Iterator[list[int]]:
+    """All steps woven meanwhile, and published to a file by a thread, as in a program."""
+    count, outbox, weaver, ended = [0], Outbox(), Weaver("bench"), threading.Event()
+    with TemporaryDirectory() as folder:
+        every = Every(Publish(), Surroundings(Path(folder) / "measurements.ndjson"))
+
+        def publish() -> None:
+            with outbox.quiet():
+                while not ended.wait(LOOK_SECONDS):
+                    while some := outbox.take(1_000):
+                        every.publish(some)
+                        count[0] += len(some)
+
+        thread = threading.Thread(target=publish, daemon=True)
+        thread.start()
+        if sample is not None:
+            weaver.weave([Aspect(each, sample=sample) for each in STEPS], outbox)
+        try:
+            yield count
+        finally:
+            weaver.unweave()
+            ended.set()
+            thread.join()
+
+
+def _round(bench: Bench, updates: int, batch: int) -> Round:
+    rows = bench.more([*range(updates)])  # type: ignore[list-item]
+    waits = []
+    began, processor = time.perf_counter(), time.process_time()
+    for start in range(0, len(rows), batch):
+        at = time.perf_counter()
+        bench.take(rows[start : start + batch], batch)
+        waits.append(1e3 * (time.perf_counter() - at))
+    processor, clock = time.process_time() - processor, time.perf_counter() - began
+    return Round(1e6 * processor / updates, 1e6 * clock / updates, ground.percentile(waits, 0.99))
+
+
+def _tell(
+    found: dict[str, list[Round]], counts: dict[str, int], options: argparse.Namespace
+) -> None:
+    print(
+        f"medians of {options.rounds} rounds of {options.updates} updates, {options.batch} at once"
+    )
+    print(f"{'':14s}{'processor us':>14s}{'clock us':>12s}{'p99 of a batch ms':>20s}")
+    off = Round(*map(_median, zip(*found["off"], strict=True)))
+    for name, rounds in found.items():
+        middle = Round(*map(_median, zip(*rounds, strict=True)))
+        above = [
+            f"{100 * (mine / base - 1):+.1f} %" for mine, base in zip(middle, off, strict=True)
+        ]
+        print(
+            f"{name:14s}{middle.processor:14.1f}{middle.clock:12.1f}{middle.p99:20.2f}   "
+            f"{' '.join(above)}, {counts[name]:,} measurements"
+        )
+
+
+def _median(values: Sequence[float]) -> float:
+    return ground.percentile(values, 0.5)
+
+
+def _calls() -> None:
+    """Print what a call of an empty function takes, in the order in which it is woven."""
+    weaver, outbox = Weaver("bench"), Outbox(4_096)
+    place = f"{__name__}._nothing"
+    aspects = {
+        "never woven": None,
+        "runtime": Aspect(place),
+        "runtime, 1 %": Aspect(place, sample=0.01),
+        "count": Aspect(place, measures=("count",)),
+        "profile": Aspect(place, measures=("profile",)),
+        "unwoven": None,
+    }
+    code = _nothing.__code__
+    for name, aspect in aspects.items():
+        weaver.weave([] if aspect is None else [aspect], outbox)
+        calls = CALLS // 100 if name == "profile" else CALLS
+        best = min(_seconds(_nothing, calls) for _ in range(5))
+        print(f"a call, {name:14s} {1e9 * best / calls:8.0f} ns", flush=True)
+    print(f"its code is what it was: {_nothing.__code__ is code}")
+
+
+def _nothing(number: int) -> int:
+    return number
+
+
+def _seconds(call: Callable[[int], int], count: int) -> float:
+    began = time.perf_counter()
+    for number in range(count):
+        call(number)
+    return time.perf_counter() - began
