@@ -21,6 +21,7 @@ from benchmarks.stages import Bench, real
 from monitoring.configuration import Aspect, Publish
 from monitoring.outbox import Outbox
 from monitoring.publishers.every import Every, Surroundings
+from monitoring.publishers.sums import Sums
 from monitoring.weaving.weaver import Weaver
 from servioticy.settings import Settings
 
@@ -69,7 +70,7 @@ def published(sample: float | None) -> Iterator[list[int]]:
     """All steps woven meanwhile, and published to a file by a thread, as in a program."""
     count, outbox, weaver, ended = [0], Outbox(), Weaver("bench"), threading.Event()
     with TemporaryDirectory() as folder:
-        every = Every(Publish(), Surroundings(Path(folder) / "measurements.ndjson"))
+        every = Every(Publish(), Surroundings(Path(folder) / "measurements.ndjson", Sums()))
 
         def publish() -> None:
             with outbox.quiet():

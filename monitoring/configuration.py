@@ -39,9 +39,9 @@ class Aspect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Publish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who is told of measurements, and how much may wait for it."""
 
-    to: Annotated[tuple[Literal["file", "log"], ...], Meta(min_length=1, max_length=10)] = (
-        "file",
-    )
+    to: Annotated[
+        tuple[Literal["file", "log", "metrics"], ...], Meta(min_length=1, max_length=10)
+    ] = ("file",)
     buffer_bytes: Annotated[int, Meta(ge=4_096, le=1 << 30)] = 4 << 20
     file_bytes: Annotated[int, Meta(ge=4_096, le=1 << 40)] = 64 << 20
     """of one process's file; a full one is kept until the next is"""

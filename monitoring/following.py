@@ -17,10 +17,17 @@ from pathlib import Path
 from monitoring.configuration import MAX_BYTES, Configuration, NotUnderstood, parsed
 from monitoring.outbox import Outbox
 from monitoring.publishers.every import Every, Surroundings
+from monitoring.publishers.sums import Sums
 from monitoring.state import FOLDER, ProcessState, StateFile, birth
 from monitoring.weaving.weaver import Report, Weaver
 from servioticy.metrics import Registry
-from servioticy.metrics.names import MEASUREMENTS, MEASUREMENTS_DROPPED, WOVEN
+from servioticy.metrics.names import (
+    MEASUREMENTS,
+    MEASUREMENTS_DROPPED,
+    STEP_SECONDS,
+    STEPS,
+    WOVEN,
+)
 from servioticy.settings import Settings
 
 log = logging.getLogger("servioticy.monitoring")
@@ -40,6 +47,8 @@ def begin(settings: Settings, program: str, registry: Registry | None) -> Follow
         registry.observe(MEASUREMENTS, lambda: following.published)
         registry.observe(MEASUREMENTS_DROPPED, lambda: following.dropped)
         registry.observe(WOVEN, lambda: following.woven)
+        registry.observe(STEPS, following.sums.steps)
+        registry.observe(STEP_SECONDS, following.sums.seconds)
     following.start()
     return following
 
@@ -57,7 +66,8 @@ class Following:
         self._pid = pid = os.getpid()
         self._file, self._program, self._birth = file, program, birth(pid)
         measurements = data / FOLDER / "measurements" / f"{program}-{pid}.ndjson"
-        self._here = Surroundings(measurements)
+        self.sums = Sums()
+        self._here = Surroundings(measurements, self.sums)
         self._state = StateFile(data)
         self._outbox = Outbox()
         self._weaver = Weaver(f"{socket.gethostname()}/{program}/{pid}")

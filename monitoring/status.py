@@ -10,6 +10,7 @@ import msgspec
 from monitoring.configuration import Configuration, NotUnderstood
 from monitoring.following import file_of, read
 from monitoring.state import ProcessState, states
+from servioticy.errors import SettingsError
 from servioticy.settings import Settings
 
 
@@ -46,7 +47,9 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def of(settings: Settings) -> Status:
-    """Return what is woven."""
+    """Return what is woven. Raises SettingsError where there is no data folder."""
+    if not settings.data_path.is_dir():
+        raise SettingsError(f"there is no data folder {settings.data_path}: name it with --data")
     file = file_of(settings)
     wrong, chosen = "", Configuration()
     if file.exists():

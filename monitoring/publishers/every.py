@@ -12,6 +12,7 @@ from monitoring.model import Measurement
 from monitoring.publishers.file import FilePublisher
 from monitoring.publishers.log import LogPublisher
 from monitoring.publishers.publisher import Publisher
+from monitoring.publishers.sums import Sums
 
 log = logging.getLogger("servioticy.monitoring")
 
@@ -21,11 +22,14 @@ class Surroundings(NamedTuple):
 
     file: Path
     """of this process's measurements"""
+    sums: Sums
+    """which the program tells among its metrics"""
 
 
 MADE: Mapping[str, Callable[[Publish, Surroundings], Publisher]] = {
     "file": lambda chosen, here: FilePublisher(here.file, chosen.file_bytes),
     "log": lambda _chosen, _here: LogPublisher(),
+    "metrics": lambda _chosen, here: here.sums,
 }
 
 

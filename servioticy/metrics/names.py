@@ -261,6 +261,20 @@ WOVEN = Metric(
     "api, delivery, broker, pipeline",
     "functions that are woven now, of all processes of the program",
 )
+STEPS = Metric(
+    "servioticy_woven_steps_total",
+    "counter",
+    "api, delivery, broker, pipeline",
+    "measured calls of woven steps, where they are published as metrics; of 200 purposes",
+    ("purpose",),
+)
+STEP_SECONDS = Metric(
+    "servioticy_woven_step_seconds_total",
+    "counter",
+    "api, delivery, broker, pipeline",
+    "how long these took together",
+    ("purpose",),
+)
 PROGRAM_UP = Metric(
     "servioticy_program_up", "gauge", "up", "1 while the program is ready, else 0", ("program",)
 )

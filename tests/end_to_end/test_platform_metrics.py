@@ -48,6 +48,8 @@ NEEDS_MORE = {
     "servioticy_sandbox_kills_total",
     "servioticy_tenant_put_off_records",
     "servioticy_tenant_over_share_seconds",
+    "servioticy_woven_steps_total",
+    "servioticy_woven_step_seconds_total",
 }
 """Metrics that have no value before something goes wrong."""
 

@@ -20,7 +20,9 @@ from command import cli
 from monitoring import following, status
 from monitoring.configuration import MAX_BYTES, NotUnderstood, parsed
 from monitoring.following import Following
+from monitoring.model import Node, RuntimePerformance
 from monitoring.publishers.file import FilePublisher
+from monitoring.publishers.sums import MOST, Sums
 from servioticy.metrics import Registry
 from servioticy.settings import Settings, changed
 
@@ -216,6 +218,31 @@ def test_what_is_woven_is_told_as_metrics(tmp_path: Path) -> None:
 
     assert found["servioticy_woven_functions"] == 1
     assert found["servioticy_measurements_dropped_total"] == 0
+
+
+def test_measurements_may_go_to_the_metrics_of_their_program(tmp_path: Path) -> None:
+    """Of so many purposes, as each is a time series."""
+    aspects = f'{ASPECT}purpose = "counting"\n'
+    (tmp_path / "aspects.toml").write_text(f'[publish]\nto = ["metrics"]\n{aspects}')
+    registry = Registry(with_process=False)
+    begun = following.begin(changed(Settings(), data=str(tmp_path)), "tests", registry)
+    for _ in range(3):
+        woven_steps.first(UPDATES)
+    begun.stop()
+    found = samples(registry.text())
+
+    assert found['servioticy_woven_steps_total{purpose="counting"}'] == 3
+    assert 0 < found['servioticy_woven_step_seconds_total{purpose="counting"}'] < 60
+
+
+def test_purposes_beyond_so_many_are_others() -> None:
+    sums = Sums()
+    for number in range(MOST + 5):
+        node = Node("n", f"p{number}")
+        sums.publish([RuntimePerformance(node, "f", 0, 1_000_000_000, "1")])
+
+    assert len(sums.steps()) == MOST + 1
+    assert sums.steps()["others",] == sums.seconds()["others",] == 5
 
 
 def test_a_program_publishes_what_waits_at_its_end(tmp_path: Path) -> None:
