@@ -92,7 +92,7 @@ def published(sample: float | None) -> Iterator[list[int]]:
 
 
 def _round(bench: Bench, updates: int, batch: int) -> Round:
-    rows = bench.more([*range(updates)])  # type: ignore[list-item]
+    rows = bench.more([*range(updates)])
     waits = []
     began, processor = time.perf_counter(), time.process_time()
     for start in range(0, len(rows), batch):

@@ -115,5 +115,6 @@ def _spread(found: tuple[tuple[str, str], list[float]]) -> Spread:
     def at(part: float) -> float:
         return values[min(len(values) - 1, int(len(values) * part))]
 
-    parts = [at(each) for each in (0, 0.25, 0.5, 0.75, 0.99)]
-    return Spread(what, node, len(values), *parts, values[-1])
+    return Spread(
+        what, node, len(values), at(0), at(0.25), at(0.5), at(0.75), at(0.99), values[-1]
+    )
