@@ -94,7 +94,7 @@ class Following:
 
     def start(self) -> None:
         """Weave what there is, and follow from then on."""
-        self.look()
+        self._look_safely()
         atexit.register(self.stop)
         threading.Thread(target=self._follow, name="monitoring", daemon=True).start()
 
@@ -127,10 +127,14 @@ class Following:
 
     def _follow(self) -> None:
         while not self._ended.wait(LOOK_SECONDS):
-            try:
-                self.look()
-            except Exception:
-                log.exception("monitoring_failed")
+            self._look_safely()
+
+    def _look_safely(self) -> None:
+        """Monitoring that fails ends no program."""
+        try:
+            self.look()
+        except Exception:
+            log.exception("monitoring_failed")
 
     def _read(self) -> bool:
         """Read the file, if it is another; whether it was. What cannot be read changes nothing."""

@@ -96,7 +96,10 @@ def woven(function: FunctionType, advice: Advice, correlated: str = "") -> CodeT
         raise NotWeavable(f"its name {taken[0]!r} is one of ours")
     if correlated and correlated not in parameters(code):
         raise NotWeavable(f"it has no parameter {correlated!r} to find its sequence in")
-    made = _compiled(code, correlated)
+    try:
+        made = _compiled(code, correlated)
+    except (SyntaxError, ValueError) as error:  # such as code that no `def` has made
+        raise NotWeavable(f"no code can be written for it: {error}") from error
     consts = {"_enter": advice.enter, "_leave": advice.leave, "_original": _original(function)}
     return made.replace(
         co_consts=tuple(_filled(each, consts) for each in made.co_consts),
