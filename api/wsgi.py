@@ -5,7 +5,8 @@ from __future__ import annotations
 from flask import Flask
 
 from api.app import SERVICES, create_app
-from api.background.worker import ending, worker
+from api.background.worker import ending, filling, worker
+from api.backfills.apart import BackfillsApart, filling_process
 from api.documents.snippets import Snippets
 from api.edge.calls import KnownQuotas, Together
 from api.http.metrics import note_route
@@ -30,6 +31,7 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     services = app.extensions[SERVICES]
     worker(services).start()
     ending(services).start()
+    filling(services, BackfillsApart(filling_process(settings))).start()
     services.quotas.reading.start()
     lane = UpdatesLane(services.ingest)
     return app, Progress(ports.history, ports.log), lane.answers, services.quotas

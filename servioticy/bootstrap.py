@@ -180,6 +180,12 @@ def tried(settings: Settings) -> tuple[History, Statements, Statements]:
     return PostgresHistory(database), readable, trials
 
 
+def filled(settings: Settings) -> Statements:
+    """Return what a process that fills asks of Postgres; it connects when it asks."""
+    database = connect(settings, Role.API, statement_seconds=SEARCH_SECONDS)
+    return PostgresStatements(database, "backfills")
+
+
 def ports_on(
     database: Database,
     log: BatchLog,

@@ -15,6 +15,7 @@ from typing import TypeVar
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.records import (
     AcquireRecord,
+    BackfillRecord,
     ControlRecord,
     DefinitionRecord,
     DeletionRecord,
@@ -187,6 +188,11 @@ class Changes:
             if self._store.erase(key, stream) is None:
                 raise Changed
 
+    def fill_in(self, key: ServiceObjectKey, job: str) -> None:
+        """Let what a backfill has computed take its place, unless it was cancelled."""
+        with self._changing():
+            self._store.fill_in(key, job)
+
     def grant(self, new: NewGrant, most: int) -> None:
         """Let others read; in force for whoever reads, or is created, from now on.
 
@@ -282,6 +288,8 @@ def _record(number: int, change: Change) -> ControlRecord:
         return DeletionRecord(change.service_object)
     if change.kind == "erasure":
         return ErasureRecord(change.service_object, change.stream, number)
+    if change.kind == "backfill":
+        return BackfillRecord(change.service_object, change.job)
     if change.kind == "grant":
         return GrantRecord(change.service_object, change.grant)
     if change.kind == "revocation":

@@ -1,7 +1,8 @@
 """The threads of an API process for what goes on after requests were answered.
 
-Two of them: one for what somebody waits for to end, whatever work of others the other one has.
-One process at a time does either, a turn long: it holds a lock of its connection, so that nobody
+Three of them: one for what somebody waits for to end, whatever work of others the other one has;
+and one for backfills, of which nothing is in the way of either.
+One process at a time does each, a turn long: it holds a lock of its connection, so that nobody
 waits for one that was killed.
 """
 
@@ -16,6 +17,8 @@ from api.background.departures import Departures
 from api.background.ended_grants import EndedGrants
 from api.background.forgetting import left_behind, old_entries, old_tokens, old_usage
 from api.background.lost_ends import LostEnds
+from api.backfills.jobs import BackfillJobs
+from api.backfills.plan import Backfills
 from api.fleets.groups import Groups
 from api.fleets.jobs import Jobs
 from api.services import Services
@@ -27,6 +30,7 @@ PAUSE_SECONDS = 0.25
 PAUSE_AFTER_FAILURE = 1.0
 _WORK = 7_305_808_869_234  # advisory lock: any number that nothing else uses
 _ENDS = 7_305_808_869_235
+_FILLS = 7_305_808_869_237
 
 log = logging.getLogger("api.background")
 
@@ -116,3 +120,9 @@ def ending(services: Services) -> Worker:
         "lost_ends": LostEnds(services),
     }
     return Worker(services.ports.statements("jobs"), _ENDS, works)
+
+
+def filling(services: Services, backfills: Backfills) -> Worker:
+    """Return the one that has history computed: its turn lasts until none is left to be."""
+    works: dict[str, Work] = {"backfills": BackfillJobs(services, backfills)}
+    return Worker(services.ports.statements("jobs"), _FILLS, works)

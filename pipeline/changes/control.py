@@ -21,6 +21,7 @@ from servioticy.domain.borders import kept, members
 from servioticy.domain.model import Grant, ServiceObject, StreamRef
 from servioticy.domain.records import (
     AcquireRecord,
+    BackfillRecord,
     BeginRecord,
     ControlRecord,
     DefinitionRecord,
@@ -33,7 +34,16 @@ from servioticy.domain.records import (
     RevocationRecord,
 )
 from servioticy.ports.batches import Batch
-from servioticy.ports.effects import Activate, ActivateAll, Allow, Delete, Erase, Release, Revoke
+from servioticy.ports.effects import (
+    Activate,
+    ActivateAll,
+    Allow,
+    Delete,
+    Erase,
+    FillIn,
+    Release,
+    Revoke,
+)
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import ComponentMember
 from servioticy.ports.put_off import PutOff, TreeKey
@@ -161,6 +171,8 @@ class Control:
                 return self._delete(record, offset)
             case ErasureRecord():
                 return self._erase(record, offset)
+            case BackfillRecord():
+                return self._fill_in(record)
             case GrantRecord():
                 return self._grant(record, offset)
             case RevocationRecord():
@@ -226,6 +238,13 @@ class Control:
         if before is None or not self._partition.store.erases(effect):
             return change
         return self._readers.erased(change, before, record.stream, offset)
+
+    def _fill_in(self, record: BackfillRecord) -> Change:
+        # What takes its place is older than that: it is not to be emitted after a crash.
+        self._output.flush()
+        effect = FillIn(record.job)
+        members = self._partition.store.component(record.service_object)
+        return Change(effect, self._forgetting(tuple(each.id for each in members)))
 
     def _release(self, record: ReleaseRecord) -> Change:
         # What would be emitted again after a crash would come behind what the new partition emits.

@@ -93,6 +93,13 @@ class ErasureRecord(msgspec.Struct, tag="erasure", tag_field="kind", frozen=True
     change: Large = 0
 
 
+class BackfillRecord(msgspec.Struct, tag="backfill", tag_field="kind", frozen=True):
+    """From here on a span of the stream, and of what is derived from it, is as a job computed it."""
+
+    service_object: str
+    job: str
+
+
 class GrantRecord(msgspec.Struct, tag="grant", tag_field="kind", frozen=True):
     """From here on composites read by this grant of the Service Object's tenant."""
 
@@ -265,6 +272,7 @@ ControlRecord: TypeAlias = (
     DefinitionRecord
     | DeletionRecord
     | ErasureRecord
+    | BackfillRecord
     | GrantRecord
     | RevocationRecord
     | ReleaseRecord

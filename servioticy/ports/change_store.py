@@ -31,7 +31,8 @@ class Change:
     """A change of the log's meaning: what the log has to be told, in this order.
 
     `moves` are the Service Objects that leave a partition for the one of the change. A
-    definition has a `version`, an erasure a `stream`, a grant and its revocation a `grant`.
+    definition has a `version`, an erasure a `stream`, a
+    backfill a `job`, a grant and its revocation a `grant`.
     `readings` come last: of the Service Object, and of those that move, all that they read of
     other tenants from now on, for each partition and provider of which it does now or did before.
     """
@@ -40,8 +41,9 @@ class Change:
     version: int
     partition: int
     moves: Moves = ()
-    kind: Literal["definition", "deletion", "erasure", "grant", "revocation"] = "definition"
+    kind: Literal["definition", "deletion", "erasure", "backfill", "grant", "revocation"] = "definition"
     stream: str = ""
+    job: str = ""
     grant: str = ""
     readings: tuple[Reading, ...] = ()
 
@@ -148,6 +150,12 @@ class ChangeStore(Protocol):
 
     def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
         """Note that the stored updates of a stream shall go; None: there is no such stream."""
+
+    def fill_in(self, key: ServiceObjectKey, job: str) -> Change | None:
+        """Note that what a backfill has computed is to take its place.
+
+        None: it was cancelled, or the Service Object is gone.
+        """
 
     def grant(self, new: NewGrant, most: int) -> Change | None:
         """Note a grant; None where its owner has no such stream, or has made `most` of it."""

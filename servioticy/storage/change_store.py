@@ -160,6 +160,18 @@ class PostgresChangeStore:
             self._note_pending(key.tenant, change)
         return change
 
+    def fill_in(self, key: ServiceObjectKey, job: str) -> Change | None:
+        """Note that a backfill is to take its place; None: it was cancelled."""
+        values = key._asdict() | {"job": job}
+        with self._database.transaction():
+            row = self._database.row(self._sql["fill_in"], values)
+            if row is None:
+                return None
+            version, partition = row
+            change = Change(key.id, version, partition, kind="backfill", job=job)
+            self._note_pending(key.tenant, change)
+        return change
+
     def grant(self, new: NewGrant, most: int) -> Change | None:
         """Note a grant; None where its owner has no such stream, or has made `most` of it."""
         key, grant = new.owner, new.grant

@@ -101,3 +101,113 @@ WITH before AS (
 INSERT INTO purge (log_partition, tenant_id, stored_as)
 SELECT %(partition)s, tenant_id, old
   FROM renumbered;
+
+-- filling --
+-- A backfill that is to take its place, unless it was cancelled.
+SELECT jobs.tenant_id, since, until,
+       ARRAY(SELECT json_array_elements_text(plan -> 'computed')::bigint) AS computed
+  FROM jobs
+  JOIN backfills ON job = jobs.id
+ WHERE jobs.id = %(job)s
+   AND state = 'swapping'
+   FOR UPDATE OF jobs;
+
+-- why_not --
+-- What has become another one since history was read: a definition, what a stream is stored as,
+-- or an update of the span.
+SELECT CASE
+       WHEN EXISTS (SELECT FROM json_each_text(plan -> 'objects') AS named (id, change)
+                     WHERE NOT EXISTS (SELECT FROM service_objects
+                                        WHERE service_objects.id = named.id
+                                          AND active_change = named.change::bigint))
+       THEN 'a Service Object was changed meanwhile'
+       WHEN EXISTS (SELECT FROM (SELECT json_array_elements_text(plan -> 'computed') AS number
+                                  UNION ALL
+                                 SELECT json_array_elements_text(plan -> 'read')) AS named
+                     WHERE NOT EXISTS (SELECT FROM streams WHERE stored_as = number::bigint))
+       THEN 'a stream was erased meanwhile'
+       WHEN EXISTS (SELECT
+                      FROM (SELECT json_array_elements_text(plan -> 'computed') AS number,
+                                   true AS only_sent
+                             UNION ALL
+                            SELECT json_array_elements_text(plan -> 'read'), false) AS named
+                     CROSS JOIN LATERAL (
+                           SELECT
+                             FROM updates
+                            WHERE stream_id = number::bigint
+                              AND "timestamp" >= since
+                              AND "timestamp" < until
+                              AND (log_position = 0 OR NOT only_sent)
+                              AND log_offset >= coalesce(
+                                      (plan -> 'progress' ->> log_partition::text)::bigint, 0)
+                            LIMIT 1) AS newer)
+       THEN 'updates of the span have come meanwhile'
+       END
+  FROM backfills
+ WHERE job = %(job)s;
+
+-- amount_filled --
+-- How many bytes of updates are stored less, or more, with what follows.
+INSERT INTO stored_amounts (tenant_id, bytes)
+SELECT %(tenant)s, coalesce(sum(size), 0)
+  FROM (SELECT octet_length(document::text) AS size
+          FROM backfilled
+         WHERE job = %(job)s
+         UNION ALL
+        SELECT -octet_length(document::text)
+          FROM updates
+         WHERE stream_id = ANY(%(computed)s::bigint[])
+           AND "timestamp" >= %(since)s
+           AND "timestamp" < %(until)s
+           AND log_position > 0) AS sizes
+    ON CONFLICT (tenant_id) DO UPDATE
+   SET bytes = greatest(0, stored_amounts.bytes + excluded.bytes);
+
+-- drop_filled --
+-- What was computed in the span: what was sent into it stays.
+DELETE FROM updates
+ WHERE stream_id = ANY(%(computed)s::bigint[])
+   AND "timestamp" >= %(since)s
+   AND "timestamp" < %(until)s
+   AND log_position > 0;
+
+-- fill --
+INSERT INTO updates (tenant_id, stream_id, "timestamp", document, version, log_partition,
+                     log_offset, log_position)
+SELECT tenant_id, stream_id, "timestamp", document, version, log_partition, log_offset,
+       log_position
+  FROM backfilled
+ WHERE job = %(job)s
+    ON CONFLICT (stream_id, "timestamp") DO UPDATE
+   SET document = excluded.document, version = excluded.version,
+       log_partition = excluded.log_partition, log_offset = excluded.log_offset,
+       log_position = excluded.log_position;
+
+-- note_filled --
+-- Whoever makes blocks of searched streams just now begins anew.
+UPDATE searched_streams
+   SET changes = changes + 1
+ WHERE stream_id = ANY(%(computed)s::bigint[]);
+
+-- drop_filled_blocks --
+DELETE FROM search_blocks
+ WHERE stream_id = ANY(%(computed)s::bigint[])
+   AND upto >= %(since)s
+   AND after < %(until)s;
+
+-- end_filling --
+-- What was computed beside goes, whatever became of it. What was in vain is done again, some times.
+WITH gone AS (
+    DELETE FROM backfilled
+     WHERE job = %(job)s
+)
+UPDATE jobs
+   SET state = CASE WHEN %(why_not)s::text IS NULL THEN 'done'
+                    WHEN attempt < %(attempts)s THEN 'waiting'
+                    ELSE 'failed' END,
+       failures = CASE WHEN %(why_not)s::text IS NULL THEN '[]'
+                       ELSE json_build_array(json_build_object('message', %(why_not)s::text)) END,
+       updated_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+  FROM backfills
+ WHERE id = %(job)s
+   AND job = id;

@@ -24,23 +24,26 @@ RETURNING number;
 -- Finished jobs, but the latest ones.
 DELETE FROM jobs
  WHERE tenant_id = %(tenant)s
-   AND state IN ('done', 'superseded')
+   AND state IN ('done', 'superseded', 'failed')
    AND sequence < (SELECT sequence FROM jobs
-                    WHERE tenant_id = %(tenant)s AND state IN ('done', 'superseded')
+                    WHERE tenant_id = %(tenant)s
+                      AND state IN ('done', 'superseded', 'failed')
                     ORDER BY sequence DESC OFFSET %(keep)s LIMIT 1);
 
 -- job --
 SELECT id, kind, template, version, state, total, done, failed, failures::text, created_at,
-       updated_at
+       updated_at, service_object, stream, since, until, began_at
   FROM jobs
+  LEFT JOIN backfills ON job = id AND backfills.tenant_id = jobs.tenant_id
  WHERE id = %(id)s
-   AND tenant_id = %(tenant)s;
+   AND jobs.tenant_id = %(tenant)s;
 
 -- list --
 SELECT id, kind, template, version, state, total, done, failed, failures::text, created_at,
-       updated_at
+       updated_at, service_object, stream, since, until, began_at
   FROM jobs
- WHERE tenant_id = %(tenant)s
+  LEFT JOIN backfills ON job = id AND backfills.tenant_id = jobs.tenant_id
+ WHERE jobs.tenant_id = %(tenant)s
  ORDER BY sequence DESC
  LIMIT %(limit)s;
 
@@ -63,7 +66,8 @@ UPDATE jobs
               AND template_objects.version <> jobs.version))
  WHERE id = (SELECT id
                FROM jobs AS waiting
-              WHERE state IN ('waiting', 'running')
+              WHERE kind <> 'backfill'
+                AND state IN ('waiting', 'running')
                 AND NOT EXISTS (
                     SELECT FROM jobs AS older
                      WHERE older.template = waiting.template

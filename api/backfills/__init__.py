@@ -1,0 +1,1 @@
+"""Backfills: what a composite would have made of history, computed beside what goes on."""

@@ -1,0 +1,46 @@
+"""What a backfill is about: definitions in force, the streams that it reads and makes, bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from api.stepping.step import Steps
+from servioticy.domain.model import ServiceObject, StreamRef, Timestamp
+
+MOST_OBJECTS = 500
+"""Service Objects of a component that are looked at."""
+MOST_STREAMS = 200
+"""That are read or made."""
+MOST_READ = 500_000
+"""Updates of inputs."""
+MOST_MADE = 50_000
+"""Rows that take their place in one transaction, for which others of the partition wait."""
+MOST_MADE_BYTES = 32 * 1024 * 1024
+MOST_SECONDS = 3_600.0
+"""Of computing."""
+
+
+class Plan(NamedTuple):
+    """A backfill that can be computed, and what it is computed by; all of one tenant."""
+
+    caller: int
+    job: str
+    attempt: int
+    service_objects: Sequence[ServiceObject]
+    """The component's, in force."""
+    service_object: str
+    stream: str
+    """The composite that is filled, and all that is derived from it."""
+    numbers: Mapping[StreamRef, int]
+    """Under which the updates of all streams are stored that are read or made."""
+    since: Timestamp
+    until: Timestamp
+    """The first timestamp behind it."""
+    most_bytes: int
+    hops: int
+    computations: int
+
+
+Backfills: TypeAlias = Steps[Plan]
+"""Where they are computed."""
