@@ -5,8 +5,8 @@ from __future__ import annotations
 from flask import Flask
 
 from api.app import SERVICES, create_app
-from api.background.worker import ending, filling, worker
 from api.backfills.apart import BackfillsApart, filling_process
+from api.background.worker import ending, filling, worker
 from api.documents.snippets import Snippets
 from api.edge.calls import KnownQuotas, Together
 from api.http.metrics import note_route

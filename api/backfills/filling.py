@@ -69,8 +69,10 @@ class Filling:
             if made > MOST_MADE:
                 raise Refused(f"More than {MOST_MADE:,} updates come of it: fill a shorter span")
             if size > plan.most_bytes:
-                raise Refused(f"More than {plan.most_bytes:,} bytes come of it, which is all "
-                              "that there is room for")
+                raise Refused(
+                    f"More than {plan.most_bytes:,} bytes come of it, which is all "
+                    "that there is room for"
+                )
             self._store(plan, rows, done)
             yield
 

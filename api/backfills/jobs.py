@@ -100,6 +100,11 @@ class BackfillJobs:
             del self._under_way[job]
             self._fail(job, wanted.tenant, str(error))
             return
+        except Unavailable:
+            del self._under_way[job]
+            if any(row[0] == job for row in self._sql.rows("unfinished")):
+                raise
+            return  # it was cancelled
         if step is not None:
             each.seconds += step.seconds
             each.to_account += step.seconds

@@ -13,12 +13,12 @@ import threading
 from collections.abc import Mapping
 from typing import Protocol
 
+from api.backfills.jobs import BackfillJobs
+from api.backfills.plan import Backfills
 from api.background.departures import Departures
 from api.background.ended_grants import EndedGrants
 from api.background.forgetting import left_behind, old_entries, old_tokens, old_usage
 from api.background.lost_ends import LostEnds
-from api.backfills.jobs import BackfillJobs
-from api.backfills.plan import Backfills
 from api.fleets.groups import Groups
 from api.fleets.jobs import Jobs
 from api.services import Services

@@ -15,7 +15,7 @@ from api.services import Services
 from servioticy.dates import NoDate, moment_in_address
 from servioticy.domain.access import Right
 from servioticy.domain.documents import BadDocument
-from servioticy.domain.documents.codes import MISSING, UNKNOWN_FIELD, WRONG_TYPE
+from servioticy.domain.documents.codes import REQUIRED, WRONG_TYPE
 from servioticy.domain.documents.updates import MAX_TIMESTAMP
 from servioticy.domain.model import Timestamp
 from servioticy.domain.quotas import PROCESSOR_SECONDS, STORED_BYTES
@@ -58,7 +58,7 @@ def _span(body: dict[str, object]) -> tuple[Timestamp, Timestamp]:
     """Return `from` and the first timestamp behind it, `to`. Raises BadDocument."""
     for name in body:
         if name not in NAMES:
-            raise BadDocument(f"{name}: a backfill has no such field", f"/{name}", UNKNOWN_FIELD)
+            raise BadDocument(f"{name}: a backfill has no such field", f"/{name}", WRONG_TYPE)
     since, until = (_moment(body, name) for name in NAMES)
     if since >= until:
         raise BadDocument("to has to be later than from", "/to", WRONG_TYPE)
@@ -67,7 +67,7 @@ def _span(body: dict[str, object]) -> tuple[Timestamp, Timestamp]:
 
 def _moment(body: dict[str, object], name: str) -> Timestamp:
     if name not in body:
-        raise BadDocument(f"{name} is missing", "", MISSING)
+        raise BadDocument(f"{name} is missing", "", REQUIRED)
     given = body[name]
     if isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= MAX_TIMESTAMP:
         return given

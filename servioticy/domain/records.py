@@ -94,7 +94,7 @@ class ErasureRecord(msgspec.Struct, tag="erasure", tag_field="kind", frozen=True
 
 
 class BackfillRecord(msgspec.Struct, tag="backfill", tag_field="kind", frozen=True):
-    """From here on a span of the stream, and of what is derived from it, is as a job computed it."""
+    """From here on a span of a stream, and of what is derived from it, is what a job computed."""
 
     service_object: str
     job: str

@@ -41,7 +41,9 @@ class Change:
     version: int
     partition: int
     moves: Moves = ()
-    kind: Literal["definition", "deletion", "erasure", "backfill", "grant", "revocation"] = "definition"
+    kind: Literal["definition", "deletion", "erasure", "backfill", "grant", "revocation"] = (
+        "definition"
+    )
     stream: str = ""
     job: str = ""
     grant: str = ""

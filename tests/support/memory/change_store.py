@@ -117,6 +117,16 @@ class MemoryChangeStore:
                 Change(row.id, row.version, row.route_partition, kind="erasure", stream=stream)
             )
 
+    def fill_in(self, key: ServiceObjectKey, job: str) -> Change | None:
+        """Note that a backfill is to take its place; None: it was cancelled."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._row(key, None)
+            if row is None or job not in self._state.backfills:
+                return None
+            place = row.version, row.route_partition
+            return self._note_pending(Change(row.id, *place, kind="backfill", job=job))
+
     def grant(self, new: NewGrant, most: int) -> Change | None:
         """Note a grant; None where its owner has no such stream, or has made `most` of it."""
         self._state.ask_postgres()

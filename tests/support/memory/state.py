@@ -116,6 +116,17 @@ class Purge:
 
 
 @dataclass(slots=True)
+class Backfill:
+    """A row of `backfills` whose job is to take its place, and those of `backfilled`."""
+
+    computed: frozenset[int]
+    since: int
+    until: int
+    rows: list[tuple[int, StoredUpdate]]
+    """partition and row"""
+
+
+@dataclass(slots=True)
 class State:
     """Everything; whoever reads or changes more than one of them holds `lock`.
 
@@ -157,6 +168,8 @@ class State:
 
     updates: dict[tuple[int, int], tuple[int, StoredUpdate]] = field(default_factory=dict)
     """(stream id, timestamp): partition and row"""
+    backfills: dict[str, Backfill] = field(default_factory=dict)
+    """by job"""
     superseded: list[tuple[int, StoredUpdate]] = field(default_factory=list)
     """partition and row that a later one of its batch displaced"""
     states: dict[int, bytes] = field(default_factory=dict)

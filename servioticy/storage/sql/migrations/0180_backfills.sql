@@ -12,6 +12,9 @@ ALTER TABLE jobs
     ADD CONSTRAINT jobs_of_templates CHECK (
         kind = 'backfill' OR num_nonnulls(template, version) = 2);
 
+DROP INDEX jobs_unfinished;
+CREATE INDEX jobs_unfinished ON jobs (turn) WHERE state IN ('waiting', 'running', 'swapping');
+
 CREATE TABLE backfills (
     job text PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
     tenant_id bigint NOT NULL,
