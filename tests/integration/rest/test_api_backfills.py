@@ -1,0 +1,389 @@
+"""A composite is computed from history as if it had been there, beside what goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from api_builders import NOW, Caller, Platform, Served
+from backfill_builders import Filled, computing, document, job_of, ordered, sent
+from quota_builders import given
+from sandbox_pools import a_pool
+
+from api.app import create_app
+from api.backfills import filling, plan
+from api.resources import backfills
+from sandbox import SandboxPool
+from sandbox.text import argument_names
+from servioticy.domain.evaluators.javascript import JavaScript
+from servioticy.settings import Settings, changed
+
+__all__ = ["given"]
+
+DOUBLE = computing("iot.value(a) * 2", "a")
+PLUS_ONE = computing("iot.value(double) + 1", "double")
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[SandboxPool]:
+    found = a_pool()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def served(backend: Platform) -> Served:
+    settings = changed(Settings(), read_wait_seconds=0.02)
+    return Served(create_app(backend.ports, settings, lambda: NOW, argument_names), backend)
+
+
+@pytest.fixture
+def filled(served: Served, pool: SandboxPool) -> Filled:
+    return Filled(served, JavaScript(pool))
+
+
+@pytest.fixture
+def late(filled: Filled, alice: Caller) -> str:
+    """Two composites, one upon the other, of which nothing was there when updates came."""
+    so = alice.create(document())
+    sent(alice, so, (1, 10), (2, 20), (3, 30), (4, 40))
+    filled.compute()
+    changed_to(alice, so, document(double=DOUBLE, more=PLUS_ONE))
+    filled.compute()
+    return so
+
+
+def changed_to(caller: Caller, so: str, body: Any) -> None:
+    answer = caller.ask("PUT", f"/{so}", json=body)
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_new_composite_and_what_is_derived_from_it_are_filled(
+    filled: Filled, alice: Caller, late: str
+) -> None:
+    """Nobody is sent anything of that."""
+    before = filled.emitted()
+    job = ordered(alice, late, "double", 2, 4)
+    assert job_of(alice, job)["state"] == "waiting"
+
+    filled.work()
+
+    assert filled.history(late, "double") == [(2, 40), (3, 60)]
+    assert filled.history(late, "more") == [(2, 41), (3, 61)]
+    assert filled.emitted() == before
+    assert filled.beside() == 0
+    told = job_of(alice, job)
+    assert (told["kind"], told["state"], told["total"], told["done"]) == ("backfill", "done", 2, 2)
+    assert (told["serviceObject"], told["stream"]) == (late, "double")
+    assert (told["from"], told["to"], told["rest"], told["failures"]) == (2, 4, 0, [])
+
+
+def test_it_goes_on_behind_what_was_filled(filled: Filled, alice: Caller, late: str) -> None:
+    """The last update of a composite is the last filled one, for readers and composites."""
+    ordered(alice, late, "double", 0, 10)
+    filled.work()
+
+    answer = alice.ask("GET", f"/{late}/streams/more/lastUpdate")
+    sent(alice, late, (4, 1), (5, 50))
+    filled.compute()
+
+    assert answer.get_json()["data"][0]["channels"]["x"]["current-value"] == 81
+    assert filled.history(late, "double")[-2:] == [(4, 80), (5, 100)]
+
+
+def test_what_another_definition_made_of_the_span_goes(
+    filled: Filled, alice: Caller, late: str
+) -> None:
+    """And what was sent into the composite stays."""
+    ordered(alice, late, "double", 0, 10)
+    filled.work()
+    body = b'{"channels":{"x":{"current-value":7}},"lastUpdate":9}'
+    assert alice.put(late, body, "double").status_code == 202
+    odd = computing("iot.value(a) == 20 ? null : iot.value(a) + 1", "a")
+    changed_to(alice, late, document(double=odd, more=PLUS_ONE))
+    filled.compute()
+
+    ordered(alice, late, "double", 2, 20)
+    filled.work()
+
+    assert filled.history(late, "double") == [(1, 20), (3, 31), (4, 41), (9, 7)]
+    assert filled.history(late, "more") == [(1, 21), (3, 32), (4, 42), (9, 8)]
+
+
+@pytest.mark.parametrize("what", ["definition", "update", "erased"])
+def test_what_changes_meanwhile_has_it_done_again(
+    filled: Filled, alice: Caller, late: str, what: str
+) -> None:
+    """It is computed, and before it takes its place something else has come into the log."""
+    job = ordered(alice, late, "double", 1, 4)
+    if what == "definition":
+        triple = computing("iot.value(a) * 3", "a")
+        changed_to(alice, late, document(double=triple, more=PLUS_ONE))
+    if what == "update":
+        sent(alice, late, (2, 21))
+    if what == "erased":
+        assert alice.ask("DELETE", f"/{late}/streams/a/history").status_code in (202, 204)
+    jobs = filled.jobs()
+    if what == "definition":  # of which the API knows, and the pipeline does not
+        assert not jobs.turn()
+        filled.compute()
+        jobs.turn()
+        filled.compute()
+        assert filled.history(late, "double") == [(1, 30), (2, 60), (3, 90)]
+        assert job_of(alice, job)["state"] == "done"
+        return
+    jobs.turn()
+    filled.compute()
+
+    told = job_of(alice, job)
+    assert told["state"] == "waiting"
+    assert "meanwhile" in told["failures"][0]["message"]
+    assert filled.beside() == 0
+
+    filled.work()
+
+    assert job_of(alice, job)["state"] == "done"
+    assert job_of(alice, job)["failures"] == []
+    expected = [(1, 20), (2, 42), (3, 60)] if what == "update" else []
+    assert filled.history(late, "double") == expected
+
+
+def test_who_dies_leaves_nothing_and_the_next_one_begins_anew(
+    filled: Filled, alice: Caller, late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows stand there once, and those of an earlier attempt are not stored any more."""
+    monkeypatch.setattr(filling, "TREES", 1)
+    job = ordered(alice, late, "double", 0, 10)
+    first = filled.jobs()
+    first._begin_others()
+    first._step(job, first._under_way[job])
+    assert filled.beside() == 2
+    assert job_of(alice, job)["rate"] is not None
+    old = first._under_way[job]
+
+    filled.jobs().turn()
+    with pytest.raises(filling.Ended):
+        next(old.steps)
+    filled.compute()
+
+    assert filled.history(late, "double") == [(1, 20), (2, 40), (3, 60), (4, 80)]
+    assert filled.beside() == 0
+
+
+def test_a_record_that_comes_twice_changes_nothing(
+    filled: Filled, alice: Caller, late: str
+) -> None:
+    """So it may after a death between the log and what stands in Postgres."""
+    ordered(alice, late, "double", 0, 10)
+    filled.work()
+    log = filled.served.platform.state.log
+    partition = next(p for p, records in enumerate(log) if any(b"backfill" in r for r in records))
+    log[partition].append(next(r for r in log[partition] if b'"backfill"' in r))
+    sent(alice, late, (4, 5))
+    filled.compute()
+
+    assert filled.history(late, "double") == [(1, 20), (2, 40), (3, 60), (4, 80)]
+
+
+def test_who_cancels_leaves_nothing(
+    filled: Filled, alice: Caller, late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "TREES", 1)
+    job = ordered(alice, late, "double", 0, 10)
+    jobs = filled.jobs()
+    jobs._begin_others()
+    jobs._step(job, jobs._under_way[job])
+
+    assert alice.ask("DELETE", f"/jobs/{job}").status_code == 204
+    jobs.turn()
+    filled.compute()
+
+    assert alice.ask("GET", f"/jobs/{job}").status_code == 404
+    assert alice.ask("DELETE", f"/jobs/{job}").status_code == 404
+    assert filled.beside() == 0
+    assert filled.history(late, "double") == []
+
+
+def test_what_is_cancelled_when_it_is_computed_does_not_come(
+    filled: Filled, alice: Caller, late: str
+) -> None:
+    job = ordered(alice, late, "double", 0, 10)
+    filled.jobs().turn()
+    assert job_of(alice, job)["state"] == "swapping"
+
+    assert alice.ask("DELETE", f"/jobs/{job}").status_code == 204
+    filled.compute()
+
+    assert filled.history(late, "double") == []
+    assert filled.beside() == 0
+
+
+def test_what_is_done_cannot_be_cancelled(filled: Filled, alice: Caller, late: str) -> None:
+    job = ordered(alice, late, "double", 0, 10)
+    filled.work()
+
+    assert alice.ask("DELETE", f"/jobs/{job}").status_code == 409
+
+
+def test_only_who_may_change_it_fills_it(
+    filled: Filled, alice: Caller, bob: Caller, late: str
+) -> None:
+    """Of others it cannot be told whether a job is there."""
+    path = f"/{late}/streams/double/backfill"
+    job = ordered(alice, late, "double", 0, 10)
+
+    assert bob.ask("POST", path, json={"from": 0, "to": 1}).status_code in (401, 404)
+    assert bob.ask("GET", f"/jobs/{job}").status_code == 404
+    assert bob.ask("DELETE", f"/jobs/{job}").status_code == 404
+    filled.work()
+    assert job_of(alice, job)["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"from": 1}, ""),
+        ({"from": 1, "to": 1}, "/to"),
+        ({"from": -1, "to": 1}, "/from"),
+        ({"from": 1, "to": "soon"}, "/to"),
+        ({"from": 1, "to": True}, "/to"),
+        ({"from": 1, "to": 2, "at": 3}, "/at"),
+    ],
+)
+def test_a_wrong_span_is_told_with_its_place(
+    filled: Filled, alice: Caller, late: str, body: Any, pointer: str
+) -> None:
+    answer = alice.ask("POST", f"/{late}/streams/double/backfill", json=body)
+
+    assert answer.status_code == 400
+    assert answer.get_json().get("pointer", "") == pointer
+
+
+def test_what_cannot_be_filled_is_refused_with_the_reason(filled: Filled, alice: Caller) -> None:
+    windowed = {**DOUBLE, "window": {"type": "tumbling", "size": "1m"}}
+    windowed["channels"] = computing("a.mean('x')", "a")["channels"]
+    so = alice.create(
+        document(
+            double=DOUBLE,
+            windowed=windowed,
+            by_input={**computing("iot.value(a)", "a"), "staleness": "input"},
+        )
+    )
+
+    def refused(stream: str) -> str:
+        answer = alice.ask("POST", f"/{so}/streams/{stream}/backfill", json={"from": 0, "to": 1})
+        assert answer.status_code == 400, answer.text
+        return answer.get_json()["message"]
+
+    assert "not computed from other streams" in refused("a")
+    assert "windows" in refused("windowed")
+    assert "staleness" in refused("by_input")
+
+
+def test_a_stream_of_others_is_not_filled(filled: Filled, alice: Caller, bob: Caller) -> None:
+    """And nothing crosses a border: who reads what was filled is told nothing."""
+    theirs = bob.create(document() | {"public": True})
+    group = {"groups": {"g": {"soIds": [theirs], "stream": "a"}}}
+    so = alice.create(document(double=computing("iot.value(g)", "g")) | group)
+
+    answer = alice.ask("POST", f"/{so}/streams/double/backfill", json={"from": 0, "to": 1})
+
+    assert answer.status_code == 400
+    assert "another tenant" in answer.get_json()["message"]
+
+
+def test_readers_over_a_border_get_nothing(
+    filled: Filled, alice: Caller, bob: Caller, late: str
+) -> None:
+    changed_to(alice, late, document(double=DOUBLE) | {"public": True})
+    group = {"groups": {"g": {"soIds": [late], "stream": "double"}}}
+    theirs = bob.create(document(own=computing("iot.value(g)", "g")) | group)
+    for _ in range(3):
+        filled.compute()
+
+    ordered(alice, late, "double", 0, 10)
+    filled.work()
+    filled.compute()
+
+    assert filled.history(late, "double") == [(1, 20), (2, 40), (3, 60), (4, 80)]
+    assert filled.history(theirs, "own") == []
+
+
+def test_so_many_are_not_finished(filled: Filled, alice: Caller, late: str) -> None:
+    for at in range(backfills.MOST):
+        ordered(alice, late, "double", at, at + 1)
+
+    answer = alice.ask("POST", f"/{late}/streams/double/backfill", json={"from": 0, "to": 1})
+    assert answer.status_code == 429
+
+    filled.work()  # one after the other
+    for _ in range(backfills.MOST):
+        filled.work()
+    assert filled.history(late, "double") == [(1, 20), (2, 40)]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "most"),
+    [
+        (filling, "MOST_MADE", 3),
+        ("planning", "MOST_MADE_BYTES", 50),
+        ("planning", "MOST_READ", 3),
+        ("jobs", "MOST_SECONDS", 0.0),
+    ],
+)
+def test_what_is_too_much_fails_with_the_reason_and_leaves_nothing(
+    filled: Filled,
+    alice: Caller,
+    late: str,
+    monkeypatch: pytest.MonkeyPatch,
+    module: Any,
+    name: str,
+    most: float,
+) -> None:
+    where = (
+        module
+        if not isinstance(module, str)
+        else __import__(f"api.backfills.{module}", fromlist=[name])
+    )
+    monkeypatch.setattr(where, name, most)
+    job = ordered(alice, late, "double", 0, 10)
+
+    filled.work()
+
+    told = job_of(alice, job)
+    assert told["state"] == "failed"
+    assert len(told["failures"][0]["message"]) > 20
+    assert filled.beside() == 0
+    assert filled.history(late, "double") == []
+
+
+def test_what_a_tenant_stores_is_counted(filled: Filled, alice: Caller, late: str) -> None:
+    """What is filled, less what it has taken the place of; and what it took."""
+    rows = filled.served.platform.database.rows
+    amount = "SELECT sum(bytes)::bigint FROM stored_amounts"
+    before = rows(amount)[0][0] or 0
+    ordered(alice, late, "double", 0, 10)
+    filled.work()
+    after = rows(amount)[0][0]
+    ordered(alice, late, "double", 0, 10)
+    filled.work()
+
+    assert after > before
+    assert rows(amount)[0][0] == after
+    used = rows("SELECT sum(processor_us) FROM usage_hours WHERE stream = 'double'")[0][0]
+    assert used > 0
+
+
+def test_a_component_that_is_too_large_is_refused(
+    filled: Filled, alice: Caller, late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.backfills.planning.MOST_OBJECTS", 0)
+    answer = alice.ask("POST", f"/{late}/streams/double/backfill", json={"from": 0, "to": 1})
+    monkeypatch.setattr("api.backfills.planning.MOST_OBJECTS", plan.MOST_OBJECTS)
+    monkeypatch.setattr("api.backfills.region.MOST_STREAMS", 2)
+    streams = alice.ask("POST", f"/{late}/streams/double/backfill", json={"from": 0, "to": 1})
+
+    assert (answer.status_code, streams.status_code) == (400, 400)
+    assert "Service Objects" in answer.get_json()["message"]
+    assert "streams" in streams.get_json()["message"]
