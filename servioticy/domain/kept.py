@@ -50,6 +50,7 @@ TABLES = (
     Table("group_looks"),
     Table("jobs"),
     Table("job_items"),
+    Table("backfills"),
     Table("subscriptions"),
     # Offsets of both topics are in cursors: servioticy/backup/numbering.py.
     Table("cursors"),
@@ -85,6 +86,7 @@ TABLES_LEFT_OUT: Mapping[str, str] = {
     "log_identity": "a restored platform has another log",
     "updates": "the table above stored_updates: it has no rows of its own",
     "retention": "a setting, which the pipeline notes at its start",
+    "backfilled": "a backfill that has not taken its place begins anew",
     "console_sessions": "whoever was signed in signs in again",
     "searched_streams": "columns for searches are made anew where somebody searches",
     "search_blocks": "as searched_streams",

@@ -36,6 +36,7 @@ QUOTA = {
     "callback_tests": "subscriptions",
     "put_off": "updates-waiting",
     "job_items": "documents",
+    "backfilled": "stored-bytes",  # and MOST_MADE rows of a backfill
 }
 """The quota that counts them, or what there is one of each."""
 
@@ -57,6 +58,7 @@ CONSTANT = {
     "claim_codes": "api.resources.claim_codes.MOST_USES",
     "claims": "api.resources.claim_codes.MOST_USES",
     "jobs": "api.resources.jobs.KEPT",
+    "backfills": "api.resources.jobs.KEPT",  # one of a job
 }
 """A limit, and where it stands."""
 

@@ -100,7 +100,7 @@ WITH begun AS (
        AND tenant_id = %(tenant)s
 )
 UPDATE backfills
-   SET attempt = attempt + 1, began_at = %(now)s, plan = %(plan)s::json
+   SET attempt = attempt + 1, made = 0, began_at = %(now)s, plan = %(plan)s::json
   FROM begun
  WHERE job = begun.id
    AND tenant_id = %(tenant)s
@@ -163,19 +163,22 @@ SELECT "timestamp", document::text
 -- store --
 -- Rows that were computed; nothing where the job is gone, or somebody else computes it.
 WITH begun AS (
-    SELECT job
-      FROM backfills
+    UPDATE backfills
+       SET made = made + cardinality(%(streams)s::bigint[])
+      FROM jobs
      WHERE job = %(job)s
-       AND tenant_id = %(tenant)s
+       AND backfills.tenant_id = %(tenant)s
        AND attempt = %(attempt)s
-       FOR UPDATE
+       AND jobs.id = job
+       AND jobs.tenant_id = %(tenant)s
+       AND state = 'running'
+    RETURNING job
 ), noted AS (
     UPDATE jobs
        SET done = %(done)s
       FROM begun
      WHERE id = begun.job
        AND tenant_id = %(tenant)s
-       AND state = 'running'
     RETURNING id
 ), added AS (
     INSERT INTO backfilled (job, tenant_id, stream_id, "timestamp", version, log_partition,

@@ -142,6 +142,8 @@ SELECT CASE
                                       (plan -> 'progress' ->> log_partition::text)::bigint, 0)
                             LIMIT 1) AS newer)
        THEN 'updates of the span have come meanwhile'
+       WHEN made <> (SELECT count(*) FROM backfilled WHERE job = %(job)s)
+       THEN 'what was computed is gone meanwhile'
        END
   FROM backfills
  WHERE job = %(job)s;

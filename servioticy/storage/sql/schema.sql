@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0130 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0140 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -72,6 +72,34 @@ COMMENT ON COLUMN members.subject IS 'how the issuer calls the person: `sub` of 
 COMMENT ON COLUMN members.name IS 'for people who look at the list; nothing is decided by it';
 CREATE UNIQUE INDEX members_by_person ON members (tenant_id, person);
 CREATE INDEX members_by_tenant ON members (tenant_id, id);
+
+-- Sessions of the console: whoever has shown a token once goes on with a cookie.
+
+CREATE TABLE console_sessions (
+    digest bytea PRIMARY KEY,
+    tenant_id bigint NOT NULL REFERENCES tenants ON DELETE CASCADE,
+    token bytea NOT NULL,
+    known_by bytea NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz NOT NULL
+);
+COMMENT ON TABLE console_sessions IS 'the newest of a tenant, servioticy.identity.console_sessions.MOST of them';
+COMMENT ON COLUMN console_sessions.digest IS 'the SHA-256 of what the cookie holds';
+COMMENT ON COLUMN console_sessions.token IS
+    'what was shown, sealed with what the cookie holds: nobody reads it here';
+COMMENT ON COLUMN console_sessions.known_by IS 'the SHA-256 by which delivery knows who was let in';
+CREATE INDEX console_sessions_by_tenant ON console_sessions (tenant_id, created_at);
+
+-- Sockets that were opened with a session end with it.
+CREATE FUNCTION tell_console_session() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('servioticy_access', 'token ' || encode(OLD.known_by, 'hex'));
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER tell_console_session
+ AFTER DELETE ON console_sessions
+   FOR EACH ROW EXECUTE FUNCTION tell_console_session();
 
 -- Service Objects and their streams
 
@@ -1798,7 +1826,7 @@ SELECT force_row_level_security(named)
                 dynamic_groups, membership_marks, jobs, job_items, callback_tests, acting_streams,
                 actuation_callbacks, audit, audit_counts, audit_parts, grants, ended_grants,
                 usage_hours, used_amounts, quotas, stored_amounts, members, claim_codes, claims,
-                group_looks}'::text[]) AS named;
+                group_looks, console_sessions}'::text[]) AS named;
 SELECT force_row_level_security('tenants', 'id');
 
 GRANT SELECT ON tenants, listings, dynamic_groups, updates, verdicts, usage, put_off, progress
@@ -1820,7 +1848,7 @@ GRANT SELECT ON audit, usage_hours, used_amounts, quotas, stored_amounts, purge,
 GRANT INSERT, UPDATE ON usage_hours, used_amounts TO servioticy_api;
 GRANT SELECT, INSERT ON grants TO servioticy_api;
 GRANT UPDATE (revoked_at) ON grants TO servioticy_api;
-GRANT SELECT, INSERT, DELETE ON members, claim_codes TO servioticy_api;
+GRANT SELECT, INSERT, DELETE ON members, claim_codes, console_sessions TO servioticy_api;
 GRANT UPDATE (name, email, role) ON members TO servioticy_api;
 GRANT UPDATE (used) ON claim_codes TO servioticy_api;
 GRANT SELECT, INSERT, UPDATE, DELETE ON claims TO servioticy_api;
@@ -1833,7 +1861,7 @@ SELECT for_all_tenants('servioticy_platform', 'SELECT',
     '{tenants, tokens, service_objects, definitions, streams, graph_edges, pending_changes,
       subscriptions, cursors, listings, template_objects, dynamic_groups, membership_marks,
       jobs, audit, audit_counts, audit_parts, grants, ended_grants, usage_hours, quotas, members,
-      claim_codes, group_looks}');
+      claim_codes, group_looks, console_sessions}');
 SELECT for_all_tenants('servioticy_platform', 'INSERT',
     '{tenants, graph_edges, listings, dynamic_groups, membership_marks, group_looks, audit,
       audit_counts, audit_parts, ended_grants, usage_hours, quotas}');
@@ -1842,7 +1870,8 @@ SELECT for_all_tenants('servioticy_platform', 'UPDATE',
       subscriptions, audit_counts, audit_parts, grants, ended_grants, usage_hours, quotas}');
 SELECT for_all_tenants('servioticy_platform', 'DELETE',
     '{pending_changes, template_objects, dynamic_groups, tenants, tokens, audit, audit_counts,
-      audit_parts, membership_marks, grants, ended_grants, usage_hours, quotas}');
+      audit_parts, membership_marks, grants, ended_grants, usage_hours, quotas,
+      console_sessions}');
 GRANT SELECT
    ON tenants, tokens, service_objects, definitions, streams, graph_edges, pending_changes,
       subscriptions, cursors, listings, template_objects, dynamic_groups, membership_marks, jobs,
@@ -1856,6 +1885,8 @@ GRANT UPDATE ON listings, membership_marks TO servioticy_platform;
 GRANT UPDATE (turn, state, total) ON jobs TO servioticy_platform;
 GRANT SELECT, INSERT, UPDATE ON group_looks TO servioticy_platform;
 GRANT DELETE ON pending_changes, template_objects, dynamic_groups, tokens TO servioticy_platform;
+-- Before it is known who asks, all tenants' sessions are looked through.
+GRANT SELECT, DELETE ON console_sessions TO servioticy_platform;
 GRANT USAGE ON SEQUENCE job_turns TO servioticy_platform;
 
 -- What goes in time, whosesoever it is.
@@ -1920,7 +1951,7 @@ GRANT SELECT ON quotas TO servioticy_pipeline;
 SELECT for_all_tenants('servioticy_delivery', 'SELECT',
     '{tenants, tokens, service_objects, streams, subscriptions, cursors, dead_deliveries,
       callback_tests, actuations, actuation_callbacks, acting_streams, graph_edges, grants,
-      usage_hours, used_amounts, quotas, members}');
+      usage_hours, used_amounts, quotas, members, console_sessions}');
 SELECT for_all_tenants('servioticy_delivery', 'INSERT', '{usage_hours, used_amounts}');
 SELECT for_all_tenants('servioticy_delivery', 'UPDATE',
     '{cursors, callback_tests, acting_streams, usage_hours, used_amounts}');
@@ -1935,7 +1966,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON actuations TO servioticy_delivery;
 GRANT SELECT, UPDATE ON cursors, callback_tests TO servioticy_delivery;
 GRANT SELECT, INSERT, UPDATE, DELETE ON dead_deliveries TO servioticy_delivery;
 
-GRANT SELECT ON graph_edges, grants, quotas, members TO servioticy_delivery;
+GRANT SELECT ON graph_edges, grants, quotas, members, console_sessions TO servioticy_delivery;
 GRANT SELECT, INSERT, UPDATE ON usage_hours, used_amounts TO servioticy_delivery;
 GRANT SELECT ON stored_amounts, put_off TO servioticy_delivery;
 

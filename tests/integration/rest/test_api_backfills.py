@@ -22,6 +22,7 @@ from servioticy.settings import Settings, changed
 __all__ = ["given"]
 
 DOUBLE = computing("iot.value(a) * 2", "a")
+TRIPLE = computing("iot.value(a) * 3", "a")
 PLUS_ONE = computing("iot.value(double) + 1", "double")
 
 
@@ -111,29 +112,36 @@ def test_what_another_definition_made_of_the_span_goes(
     assert filled.history(late, "more") == [(1, 21), (3, 32), (4, 42), (9, 8)]
 
 
-@pytest.mark.parametrize("what", ["definition", "update", "erased"])
+def test_it_waits_for_a_change_that_is_under_way(filled: Filled, alice: Caller, late: str) -> None:
+    """The API knows of it, and the pipeline does not yet."""
+    job = ordered(alice, late, "double", 1, 4)
+    changed_to(alice, late, document(double=TRIPLE, more=PLUS_ONE))
+
+    assert not filled.jobs().turn()
+    filled.compute()
+    assert job_of(alice, job)["state"] == "waiting"
+    filled.work()
+
+    assert filled.history(late, "double") == [(1, 30), (2, 60), (3, 90)]
+
+
+@pytest.mark.parametrize("what", ["definition", "update", "erased", "restored"])
 def test_what_changes_meanwhile_has_it_done_again(
     filled: Filled, alice: Caller, late: str, what: str
 ) -> None:
     """It is computed, and before it takes its place something else has come into the log."""
     job = ordered(alice, late, "double", 1, 4)
+    jobs = filled.jobs()
+    jobs._begin_others()
     if what == "definition":
-        triple = computing("iot.value(a) * 3", "a")
-        changed_to(alice, late, document(double=triple, more=PLUS_ONE))
+        changed_to(alice, late, document(double=TRIPLE, more=PLUS_ONE))
     if what == "update":
         sent(alice, late, (2, 21))
     if what == "erased":
-        assert alice.ask("DELETE", f"/{late}/streams/a/history").status_code in (202, 204)
-    jobs = filled.jobs()
-    if what == "definition":  # of which the API knows, and the pipeline does not
-        assert not jobs.turn()
-        filled.compute()
-        jobs.turn()
-        filled.compute()
-        assert filled.history(late, "double") == [(1, 30), (2, 60), (3, 90)]
-        assert job_of(alice, job)["state"] == "done"
-        return
+        assert alice.ask("DELETE", f"/{late}/streams/a").status_code in (202, 204)
     jobs.turn()
+    if what == "restored":
+        filled.served.platform.database.rows("DELETE FROM backfilled")
     filled.compute()
 
     told = job_of(alice, job)
@@ -145,8 +153,15 @@ def test_what_changes_meanwhile_has_it_done_again(
 
     assert job_of(alice, job)["state"] == "done"
     assert job_of(alice, job)["failures"] == []
-    expected = [(1, 20), (2, 42), (3, 60)] if what == "update" else []
-    assert filled.history(late, "double") == expected
+    assert (
+        filled.history(late, "double")
+        == {
+            "definition": [(1, 30), (2, 60), (3, 90)],
+            "update": [(1, 20), (2, 42), (3, 60)],
+            "erased": [],
+            "restored": [(1, 20), (2, 40), (3, 60)],
+        }[what]
+    )
 
 
 def test_who_dies_leaves_nothing_and_the_next_one_begins_anew(

@@ -113,7 +113,7 @@ def test_filled_later_equals_defined_first(data, span, at_once, evaluators) -> N
 @LAW
 @given(data=st.data(), cycles=st.booleans(), at_once=st.integers(1, 30))
 def test_else_it_is_the_serial_order_of_history(data, cycles, at_once, evaluators) -> None:
-    """By timestamp and stream, whatever came late or was overwritten; sent into composites, too."""
+    """By timestamp and stream, whatever came late or overwrote; sent into composites, too."""
     objects, codes = data.draw(graphs(cycles=cycles))
     filled = data.draw(st.sampled_from(composites(objects)))
     platform = platform_with(objects, codes)

@@ -24,11 +24,13 @@ CREATE TABLE backfills (
     until bigint NOT NULL,
     attempt integer NOT NULL DEFAULT 0,
     began_at bigint,
+    made integer NOT NULL DEFAULT 0,
     plan json
 );
 COMMENT ON TABLE backfills IS 'what jobs fill with what composites make of history';
 COMMENT ON COLUMN backfills.until IS 'the first timestamp that is not filled any more';
 COMMENT ON COLUMN backfills.attempt IS 'whoever computes an earlier one stores nothing any more';
+COMMENT ON COLUMN backfills.made IS 'rows that are stored beside: after a restore they are not there';
 COMMENT ON COLUMN backfills.plan IS
     'what it is computed by: by what changes its Service Objects are in force, under which numbers '
     'streams are stored, and how far the log was stored before history was read';
