@@ -69,6 +69,7 @@ def add(group: Any, command: Command) -> None:
     )
     _tail(group, command)
     _status(group, command)
+    _backfill(group, command)
     _trace(group, command)
     _usage(group, command)
     _top(group, command)
@@ -87,6 +88,36 @@ def _status(group: Any, command: Command) -> None:
     _words(status, "[SERVICE_OBJECT] [STREAM]", 0, 2)
     status.add_argument("--json", action="store_true", help="print it for programs")
     _platform(status)
+
+
+def _backfill(group: Any, command: Command) -> None:
+    filled = command(
+        group,
+        "backfill",
+        "compute a composite stream, and what is derived from it, from history",
+        _later("backfilling", "run"),
+        "As if the definitions in force had been so in that span. What was computed there before "
+        f"goes. Waits until it is done; with Ctrl-C it goes on by itself. {STREAM_WORDS}",
+    )
+    _words(filled, "[SERVICE_OBJECT] STREAM", 1, 2)
+    filled.add_argument(
+        "--from",
+        dest="after",
+        type=_moment,
+        required=True,
+        metavar="LASTUPDATE",
+        help="from this timestamp, or date",
+    )
+    filled.add_argument(
+        "--to",
+        dest="before",
+        type=_moment,
+        required=True,
+        metavar="LASTUPDATE",
+        help="the first timestamp, or date, that is not computed",
+    )
+    filled.add_argument("--json", action="store_true", help="print the job for programs")
+    _platform(filled)
 
 
 def _trace(group: Any, command: Command) -> None:

@@ -165,6 +165,21 @@ class AsyncRest:
         """Return what a changed document would have made of the last updates; nothing changes."""
         return await self.run(calls.try_(service_object, document, last))
 
+    async def backfill(self, service_object: str, stream: str, since: int, until: int) -> str:
+        """Have a composite, and what is derived from it, computed from what is stored of a span.
+
+        From a timestamp on and before another; the id of the job that does it.
+        """
+        return await self.run(calls.backfill(service_object, stream, since, until))
+
+    async def job(self, id_: str) -> dict[str, Any]:
+        """Return how far a job is."""
+        return await self.run(calls.job(id_))
+
+    async def cancel(self, job: str) -> None:
+        """Cancel a backfill that is not done: nothing is left of it."""
+        await self.run(calls.cancel(job))
+
     async def usage(
         self, by: str = "all", after: int | None = None, before: int | None = None
     ) -> AsyncIterator[dict[str, Any]]:

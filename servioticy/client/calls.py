@@ -184,6 +184,23 @@ def try_(service_object: str, document: Document, last: int) -> Call[dict[str, A
     return Call("POST", path, _object, to_json(document))
 
 
+def backfill(service_object: str, stream: str, since: int, until: int) -> Call[str]:
+    """Have a composite computed from what is stored of a span; the id of the job."""
+    path = f"{stream_path(service_object, stream)}/backfill"
+    body = to_json({"from": since, "to": until})
+    return Call("POST", path, lambda answer: str(answer.json()["job"]), body)
+
+
+def job(id_: str) -> Call[dict[str, Any]]:
+    """Read how far a job is."""
+    return Call("GET", f"/jobs/{quote(id_, safe='')}", _object)
+
+
+def cancel(job: str) -> Call[None]:
+    """Cancel a backfill that is not done."""
+    return Call("DELETE", f"/jobs/{quote(job, safe='')}", _nothing)
+
+
 def usage(query: str) -> Call[Page]:
     """Read a page of what the tenant has used: the first by `usage_query`, or the next one."""
 

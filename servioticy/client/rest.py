@@ -159,6 +159,21 @@ class Rest:
         """Return what a changed document would have made of the last updates; nothing changes."""
         return self.run(calls.try_(service_object, document, last))
 
+    def backfill(self, service_object: str, stream: str, since: int, until: int) -> str:
+        """Have a composite, and what is derived from it, computed from what is stored of a span.
+
+        From a timestamp on and before another; the id of the job that does it.
+        """
+        return self.run(calls.backfill(service_object, stream, since, until))
+
+    def job(self, id_: str) -> dict[str, Any]:
+        """Return how far a job is."""
+        return self.run(calls.job(id_))
+
+    def cancel(self, job: str) -> None:
+        """Cancel a backfill that is not done: nothing is left of it."""
+        self.run(calls.cancel(job))
+
     def usage(
         self, by: str = "all", after: int | None = None, before: int | None = None
     ) -> Iterator[dict[str, Any]]:

@@ -31,6 +31,7 @@ ALL_TENANTS = {
         *("tenants", "tokens", "service_objects", "definitions", "streams", "graph_edges"),
         *("pending_changes", "subscriptions", "cursors", "listings", "template_objects"),
         *("dynamic_groups", "group_looks", "membership_marks", "jobs", "audit", "audit_counts"),
+        "backfills",
         "audit_parts",
         "ended_grants",
         *("idempotency", "templates", "dead_deliveries"),
@@ -51,6 +52,7 @@ ALL_TENANTS = {
         ),
         *("search_blocks", "put_off", "grants", "usage_hours", "stored_amounts", "used_amounts"),
         *("quotas", "inputs_from_outside", "outside_readers", "marks"),
+        *("jobs", "backfills", "backfilled"),
     },
     Role.DELIVERY: {
         *("tenants", "tokens", "service_objects", "streams", "subscriptions", "cursors"),

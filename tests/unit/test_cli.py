@@ -31,8 +31,8 @@ COMMANDS = [
         "restore",
         "monitoring",
     ),
-    *("apply", "try", "get", "put", "history", "trace", "export", "import", "status", "usage"),
-    "top",
+    *("apply", "try", "backfill", "get", "put", "history", "trace", "export", "import"),
+    *("status", "usage", "top"),
 ]
 PUMP = "1423072260000" + "0" * 32
 PAGE = (Path(__file__).parents[2] / "docs" / "command.md").read_text("utf-8")

@@ -114,7 +114,7 @@ WITH gone AS (
        AND tenant_id = %(tenant)s
 )
 UPDATE jobs
-   SET state = 'failed', failed = 1, failures = %(failures)s::json, updated_at = %(now)s
+   SET state = 'failed', failures = %(failures)s::json, updated_at = %(now)s
  WHERE id = %(job)s
    AND tenant_id = %(tenant)s
    AND state IN ('waiting', 'running');
