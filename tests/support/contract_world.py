@@ -22,6 +22,20 @@ OPERATIONS = contracts.operations(OPENAPI)
 NOW_MS = int(NOW * 1000)
 EXAMPLE_ID = OPENAPI["components"]["parameters"]["so"]["example"]
 """The Service Object that examples name; a test puts in the one that it has made."""
+COMPUTED = {
+    "streams": {
+        "celsius": {"channels": {"t": {"type": "number"}}},
+        "fahrenheit": {
+            "channels": {
+                "f": {
+                    "type": "number",
+                    "current-value": "{$celsius.channels.t.current-value} * 1.8 + 32",
+                }
+            }
+        },
+    }
+}
+"""A Service Object with a stream that is computed, and can be filled."""
 EXAMPLE_CODE = "7K3QM-2F9XW-D4HTA-Q8RZV"
 
 
@@ -36,6 +50,10 @@ class World:
     def path(self, method: str, path: str) -> str:
         """The path of an operation, leading to what is there."""
         asked = {"actuation": "reboot"} if method == "POST" else {}
+        if path.endswith("/backfill") and "filled" in self.names:
+            asked |= {"so": self.names["filled"], "s": "fahrenheit"}
+        if (method, path) == ("DELETE", "/jobs/{job}") and "backfill" in self.names:
+            asked["job"] = self.names["backfill"]
         return path.format_map(self.names | asked)
 
     def query(self, operation: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +105,9 @@ def a_world(served: Served) -> World:
     given = request_examples("POST", "/{so}/streams/{s}/grants")
     (wanted,) = given.values()
     names["grant"] = tenant.ask("POST", f"{stream}/grants", json=wanted).get_json()["id"]
+    names["filled"] = tenant.create(COMPUTED)
+    path = f"/{names['filled']}/streams/fahrenheit/backfill"
+    names["backfill"] = tenant.ask("POST", path, json={"from": 0, "to": 1}).get_json()["job"]
     served.store()
     return world
 
