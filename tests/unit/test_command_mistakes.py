@@ -19,6 +19,7 @@ ID = "1423072260000" + "0" * 32
 WORDS = {
     "apply": ["{folder}"],
     "try": ["{folder}/a.json"],
+    "backfill": [ID, "s", "--from", "1", "--to", "2"],
     "trace": [ID, "s"],
     "get": [ID, "s"],
     "put": [ID, "s", "x=1"],
@@ -37,7 +38,7 @@ WORDS = {
 """How a command is called rightly, where it needs words."""
 REMOTE = (
     *("apply", "try", "get", "put", "history", "trace"),
-    *("export", "import", "tail", "status", "usage"),
+    *("export", "import", "tail", "status", "usage", "backfill"),
 )
 BECOMES = (*cli.PROGRAMS, "bench")
 """They are replaced by another process, which has the mistakes to tell."""

@@ -19,6 +19,7 @@ NOT_TOLD = {
     ("POST", "/updates"): "updates are the history itself",
     ("POST", "/lastUpdates"): "reads",
     ("POST", "/{so}/streams/{s}/search"): "reads",
+    ("DELETE", "/jobs/{job}"): "that it has begun is told; what is cancelled leaves nothing",
     ("POST", "/{so}/try"): "nothing changes: it is tried on what is stored",
     ("POST", "/{so}/actuations/{actuation}"): "an actuation says itself what became of it",
     ("PUT", "/{so}/actuations/{actuation}"): "an actuation says itself what became of it",

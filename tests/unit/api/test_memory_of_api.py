@@ -18,6 +18,9 @@ from servioticy import doors
 REQUEST = "one request, or one turn of what goes on in the background"
 
 OF_API = {
+    "backfills/growing.py:Growing._lasts": "MOST_STREAMS; the end of its backfill",
+    "backfills/growing.py:Growing._numbers": "MOST_STREAMS; the end of its backfill",
+    "backfills/jobs.py:BackfillJobs._under_way": "MOST_BEGUN; its end, or that of the turn",
     "background/lost_ends.py:LostEnds._overdue": "MAX_OVERDUE; each look",
     "console/assets.py:Assets._ours": "files of ours",
     "console/assets.py:_packed": "files of ours, and those that are downloaded",
