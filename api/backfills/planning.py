@@ -126,6 +126,8 @@ class Planning:
                 version,
                 sequence,
                 {},
+                inputs={},
+                read_in={},  # as they can be sent to another process
             )
             for id_, sequence, version, _is_active, _change, document in rows
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,15 +13,27 @@ from backfill_builders import Filled, computing, document, job_of, ordered, sent
 from quota_builders import given
 from sandbox_pools import a_pool
 
-from api.app import create_app
+from api.app import SERVICES, create_app
 from api.backfills import filling, plan
+from api.backfills.apart import BackfillsApart, filling_process
+from api.backfills.jobs import BackfillJobs
+from api.backfills.process import NICE
 from api.resources import backfills
 from sandbox import SandboxPool
 from sandbox.text import argument_names
 from servioticy.domain.evaluators.javascript import JavaScript
+from servioticy.errors import Unavailable
+from servioticy.ports.batches import Batch
+from servioticy.ports.effects import FillIn
 from servioticy.settings import Settings, changed
+from servioticy.storage.partition_store import PostgresPartitionStore
 
 __all__ = ["given"]
+
+
+class Death(BaseException):
+    """The worker dies here."""
+
 
 DOUBLE = computing("iot.value(a) * 2", "a")
 TRIPLE = computing("iot.value(a) * 3", "a")
@@ -184,6 +198,64 @@ def test_who_dies_leaves_nothing_and_the_next_one_begins_anew(
 
     assert filled.history(late, "double") == [(1, 20), (2, 40), (3, 60), (4, 80)]
     assert filled.beside() == 0
+
+
+def test_a_process_of_its_own_that_is_killed_is_begun_anew(
+    filled: Filled, alice: Caller, late: str, session_dsn: str
+) -> None:
+    """With rows beside, of which none is left in the end."""
+    job = ordered(alice, late, "double", 0, 10)
+    process = filling_process(changed(Settings(), dsn=session_dsn))
+    services = filled.served.app.extensions[SERVICES]
+    jobs = BackfillJobs(services, BackfillsApart(process))
+    try:
+        jobs._begin_others()
+        jobs._step(job, jobs._under_way[job])
+        assert process._process is not None
+        pid = process._process._process.pid
+        assert os.getpriority(os.PRIO_PROCESS, pid) >= NICE
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(Unavailable):
+            jobs.turn()
+        assert job_of(alice, job)["state"] == "running"
+        assert filled.beside() == 8
+        jobs.turn()
+        filled.compute()
+    finally:
+        process.stop()
+
+    assert filled.history(late, "double") == [(1, 20), (2, 40), (3, 60), (4, 80)]
+    assert filled.beside() == 0
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_death_where_it_takes_its_place_leaves_the_old_rows_or_the_new(
+    filled: Filled, alice: Caller, late: str, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They change with the progress past the record, in one transaction."""
+    ordered(alice, late, "double", 0, 10)
+    filled.jobs().turn()
+    store = PostgresPartitionStore.store
+
+    def dying(self: PostgresPartitionStore, batch: Batch) -> Any:
+        if not isinstance(batch.effect, FillIn):
+            return store(self, batch)
+        if when == "after":
+            store(self, batch)
+        raise Death
+
+    monkeypatch.setattr(PostgresPartitionStore, "store", dying)
+    with pytest.raises(Death):
+        filled.compute()
+    monkeypatch.setattr(PostgresPartitionStore, "store", store)
+    at_once = filled.history(late, "double")
+    emitted = filled.emitted()
+    filled.compute()
+
+    every = [(1, 20), (2, 40), (3, 60), (4, 80)]
+    assert at_once == (every if when == "after" else [])
+    assert filled.history(late, "double") == every
+    assert filled.emitted() == emitted
 
 
 def test_a_record_that_comes_twice_changes_nothing(
