@@ -229,20 +229,18 @@ SELECT version, route_partition
    AND deleted_at IS NULL;
 
 -- fill_in --
--- A backfill that is computed is to take its place; none where it was cancelled.
-WITH computed AS (
-    UPDATE jobs
-       SET state = 'swapping'
-     WHERE id = %(job)s
-       AND tenant_id = %(tenant)s
-       AND state = 'running'
-    RETURNING id
-)
-SELECT version, route_partition
-  FROM computed
-  JOIN service_objects ON service_objects.id = %(id)s
+-- A backfill that is computed is to take its place; none where it was cancelled, or the Service
+-- Object is gone.
+UPDATE jobs
+   SET state = 'swapping'
+  FROM service_objects
+ WHERE jobs.id = %(job)s
+   AND jobs.tenant_id = %(tenant)s
+   AND state = 'running'
+   AND service_objects.id = %(id)s
    AND service_objects.tenant_id = %(tenant)s
-   AND deleted_at IS NULL;
+   AND deleted_at IS NULL
+RETURNING service_objects.version, route_partition;
 
 -- grant --
 -- Of a Service Object, or of a stream, that is there; no more of them than there may be.

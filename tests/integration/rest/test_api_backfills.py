@@ -306,6 +306,26 @@ def test_what_is_cancelled_when_it_is_computed_does_not_come(
     assert filled.beside() == 0
 
 
+@pytest.mark.parametrize("when", ["waiting", "running", "swapping"])
+def test_of_a_deleted_service_object_nothing_is_filled(
+    filled: Filled, alice: Caller, late: str, when: str
+) -> None:
+    job = ordered(alice, late, "double", 0, 10)
+    jobs = filled.jobs()
+    if when == "running":
+        jobs._begin_others()
+    if when == "swapping":
+        jobs.turn()
+    assert alice.ask("DELETE", f"/{late}").status_code == 204
+    for _ in range(3):
+        jobs.turn()
+        filled.compute()
+
+    # Where it was in the log already it took its place, and went with the Service Object.
+    assert job_of(alice, job)["state"] == ("done" if when == "swapping" else "failed")
+    assert filled.beside() == 0
+
+
 def test_what_is_done_cannot_be_cancelled(filled: Filled, alice: Caller, late: str) -> None:
     job = ordered(alice, late, "double", 0, 10)
     filled.work()
