@@ -54,6 +54,7 @@ def trial(tried: Tried, key: ServiceObjectKey, scope: Scope, services: Services)
         [_sent(each) for each in (changed, *others)],
         tried.last,
         services.settings.limits.max_hops,
+        services.now(),
     )
 
 

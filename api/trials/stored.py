@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from api.stepping.step import Step
@@ -44,7 +44,7 @@ class Stored:
             for some in (
                 [each.triggers for each in versions],
                 [each.reads for each in versions],
-                [each.concerned for each in versions],
+                [each.results for each in versions],
             )
         )
         if len(reads | concerned) > STREAMS:
@@ -62,11 +62,16 @@ class Stored:
         read = {ref: keys[ref] for ref in reads - triggers if newest.get(ref, -1) >= since}
         beside, all_beside = yield from self._since(read, since)
         updates = sorted([*played, *beside], key=lambda each: (each.timestamp, each.played))
+        lasts = yield from self._before(keys, since)
+        into_windows = frozenset[StreamRef]().union(*[each.into_windows for each in versions])
+        are_all = len(played) < trial.last and last.complete and not lasts.keys() & reads
         return Found(
-            updates,
-            (yield from self._before(keys, since)),
+            [*_first(lasts, into_windows), *updates],
+            lasts,
             sorted(reads - keys.keys()),
             complete=last.complete and all_beside,
+            since=None if are_all else since,
+            missed=last.missed if all_beside else last.missed | read.keys(),
         )
 
     def _readable(self, trial: Trial, wanted: Sequence[StreamRef]) -> dict[StreamRef, StreamKey]:
@@ -129,6 +134,18 @@ class Stored:
         return found
 
 
+def _first(
+    lasts: Mapping[StreamRef, LastUpdate], into_windows: Collection[StreamRef]
+) -> list[Update]:
+    """Return what windows are told of first: the last updates of what they read."""
+    found = [
+        Update(ref, each.timestamp, each.document, played=False, is_before=True)
+        for ref, each in lasts.items()
+        if ref in into_windows
+    ]
+    return sorted(found, key=lambda each: (each.timestamp, each.stream))
+
+
 class _Values(NamedTuple):
     tenants: list[int]
     stream_ids: list[int]
@@ -148,6 +165,8 @@ class _Last:
         self._most = most
         self.complete = True
         """whether no update was left out for its size, or that of others"""
+        self.missed: frozenset[StreamRef] = frozenset()
+        """streams that were not asked, though their updates may be among the newest"""
 
     def of(
         self, keys: Mapping[StreamRef, StreamKey], newest: Mapping[StreamRef, Timestamp]
@@ -159,12 +178,14 @@ class _Last:
         """
         found: list[Update] = []
         left = LOOKED_AT_BYTES
-        for ref in sorted(keys, key=lambda each: (-newest[each], each)):
+        every = sorted(keys, key=lambda each: (-newest[each], each))
+        for number, ref in enumerate(every):
             since = found[-1].timestamp if len(found) == self._most else 0
             if newest[ref] < since:
                 break
             if left <= 0:
                 self.complete = False
+                self.missed = frozenset(every[number:])
                 break
             span = since, MAX_TIMESTAMP
             page = self._history.page(keys[ref], span, self._most, INPUT_BYTES, newest_first=True)

@@ -9,12 +9,14 @@ from api.stepping.step import Steps
 from servioticy.domain.access import Scope
 from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef, Timestamp
 
-MOST_UPDATES = 100
+MOST_UPDATES = 1000
 SECONDS = 2.5
 """For both versions together, without the start of a process."""
 COMPUTATIONS = 10_000
 VERSION_BYTES = 2 * 1024 * 1024
 """Of a version: what its computations made, and what is told of how they ended."""
+KEPT_BYTES = 16 * 1024 * 1024
+"""Of a version: what its windows keep between two computations."""
 STREAMS = 2_000
 """Whose updates are read or made."""
 STREAMS_AROUND = 10_000
@@ -39,15 +41,19 @@ class Trial(NamedTuple):
     """Updates to be played, at most."""
     hops: int
     """Composites on a path, at most."""
+    now: int
+    """By the clock, in ms since 1970: until then time goes on behind the last update."""
 
 
 class Update(NamedTuple):
-    """A stored update; one that is not `played` is only there to be read by what others wake."""
+    """A stored update; one that is not `played` wakes windows alone, and is there to be read."""
 
     stream: StreamRef
     timestamp: Timestamp
     document: bytes
     played: bool
+    is_before: bool = False
+    """Its stream's last one before all that is played: so that it is known who has ever sent."""
 
 
 class Found(NamedTuple):
@@ -61,6 +67,10 @@ class Found(NamedTuple):
     """What the caller may not read: as if it had no updates."""
     complete: bool
     """Whether these are as many as are wanted, or all that there are."""
+    since: Timestamp | None = None
+    """Of this time and before it there may be others; None: there are none."""
+    missed: frozenset[StreamRef] = frozenset()
+    """Of these there may be others at any time."""
 
 
 Trials: TypeAlias = Steps[Trial]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream, Region
-from servioticy.domain.model import JAVASCRIPT, ServiceObject, StreamRef
+from servioticy.domain.model import JAVASCRIPT, ClockRef, ServiceObject, StreamRef, WindowRef
 from servioticy.domain.pauses import finished
-from servioticy.domain.regions import evaluator_of, whole
-from servioticy.domain.windowed import parts
+from servioticy.domain.regions import evaluator_of, has_clock, whole
+from servioticy.domain.windowed import SILENCE, WINDOWS, WindowsOf, parts
 from servioticy.refusals import Refused
+
+COMPUTED = {JAVASCRIPT, WINDOWS, SILENCE}
+"""The evaluators that a trial has."""
 
 
 class Version:
@@ -28,21 +31,51 @@ class Version:
             if part.composite is not None
         ]
         self.concerned = frozenset(own) | graph.reachable(own)
+        """Its windows, too, as streams of their own."""
+        self.results = frozenset(
+            [each for each in self.concerned if not isinstance(each, WindowRef)]
+        )
+        """Those that have updates."""
         self.triggers = _read_by(own, graph) - self.concerned
         """What the changed document's composites read: updates of these are played."""
         self.reads = _read_by(self.concerned, graph) - self.concerned
         self._graph = graph
+        windows = self.windows
+        self.into_windows = _read_by(windows, graph)
+        self.behind_windows = frozenset(
+            [each for each in graph.reachable(windows) if not isinstance(each, WindowRef)]
+        )
+        """Streams over windows, and what is derived from those: their updates come when windows
+        end, whatever has come then."""
+
+    @property
+    def windows(self) -> Mapping[StreamRef, WindowsOf]:
+        """The windows among what is concerned, and what is told of silence."""
+        found: dict[StreamRef, WindowsOf] = {}
+        for ref in sorted(self.concerned):
+            composite = self._graph.composite(ref)
+            if isinstance(composite.operator, WindowsOf):
+                found[ref] = composite.operator
+        return found
+
+    def read_by(self, composite: StreamRef) -> frozenset[StreamRef]:
+        """Return the streams that it reads."""
+        return _read_by([composite], self._graph)
 
     def region(self) -> Region | None:
         """All that it concerns as one region; None where that is nothing. Raises Refused."""
         if not self.concerned:
             return None
         members = [self._graph.stream(each) for each in sorted(self.concerned)]
-        if others := sorted({evaluator_of(each) for each in members} - {JAVASCRIPT}):
-            raise Refused(f"A trial computes {JAVASCRIPT} only, and not yet {', '.join(others)}")
+        if others := sorted({evaluator_of(each) for each in members} - COMPUTED):
+            raise Refused(f"A trial does not compute {', '.join(others)} yet")
         tenant = members[0].tenant
-        read = {ref: KnownStream(ref, tenant, 0, 0, None) for ref in self.reads}
-        return finished(whole(members, read.get, self._graph.wakes))
+        known = {ref: KnownStream(ref, tenant, 0, 0, None) for ref in self.reads}
+        for each in members:
+            if has_clock(each):
+                clock = ClockRef(*each.ref)
+                known[clock] = self._graph.stream(clock)
+        return finished(whole(members, known.get, self._graph.wakes))
 
 
 def _read_by(composites: Iterable[StreamRef], graph: Graph) -> frozenset[StreamRef]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from servioticy.domain.evaluators.evaluator import Evaluator, Evaluators
 from servioticy.domain.evaluators.operators import Operators
 from servioticy.domain.evaluators.silence import Silences
@@ -12,8 +14,9 @@ from servioticy.domain.windowed import SILENCE, WINDOWS
 
 def every(javascript: Evaluator) -> Evaluators:
     """Return the evaluators, that of JavaScript among them."""
-    return {
-        JAVASCRIPT: javascript,
-        WINDOWS: Operators(Windows()),
-        SILENCE: Operators(Silences()),
-    }
+    return {JAVASCRIPT: javascript, **operators()}
+
+
+def operators() -> Mapping[str, Operators]:
+    """Return those of composites that an operator computes."""
+    return {WINDOWS: Operators(Windows()), SILENCE: Operators(Silences())}

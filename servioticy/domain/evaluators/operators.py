@@ -14,7 +14,7 @@ from time import thread_time
 from typing import NamedTuple, NoReturn, Protocol
 
 from sandbox import ProcessorSeconds, TookTooLong
-from sandbox.trees import CLOCK, Call, Event, Grown, Kept, Last, Made, Wake
+from sandbox.trees import CLOCK, Call, Event, Grown, Kept, Last, Made, Node, Wake
 from servioticy.domain.cache import Cache
 from servioticy.domain.evaluators.evaluator import Lacking
 from servioticy.domain.evaluators.steps import Outcome, inputs_read
@@ -64,6 +64,16 @@ class Step(NamedTuple):
     """The last update of each input."""
     own: Last | None
     """The composite's last output."""
+
+
+class Computation(NamedTuple):
+    """One of the composite with this number: it is woken so by an update, at that time."""
+
+    node: int
+    event: Event
+    wake: Wake
+    at: int
+    """The log's time, as in Step."""
 
 
 class Output(NamedTuple):
@@ -191,6 +201,16 @@ class Operators:
             used = self._used.get(tenant) or 0.0
             self._used.put(tenant, used + thread_time() - began, 1)
 
+    def once(
+        self,
+        nodes: Sequence[Node],
+        computation: Computation,
+        lasts: Mapping[int, Last],
+        kept: KeptBefore,
+    ) -> Outcome:
+        """What comes of one computation, where all that is kept is at hand."""
+        return computed(self._operator, nodes, computation, lasts, Nothing(kept))
+
     def is_ready(self, _tenant: str) -> bool:
         """Nothing has to be started."""
         return True
@@ -248,52 +268,84 @@ class _Steps(Stepwise):
         if is_late:
             raise TookTooLong(thread_time() - self._began, (self._until or 0.0) - self._began)
         try:
-            return self._computed(node, event, wake, lasts, kept)
+            at = self.call.at[self._tree_number] if self.call.at else 0
+            asked = Computation(node, event, wake, at)
+            nodes = self.call.wiring.nodes
+            return computed(self._operator, nodes, asked, lasts, kept), 0.0
         except Lacking as more:
             self.lacking.update(dict.fromkeys(more.keys))
             return NOTHING_YET
 
-    def _computed(
-        self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: KeptBefore
-    ) -> tuple[Outcome, float]:
-        composite = self.call.wiring.nodes[node]
-        entries = Entries(node, kept)
-        inputs: list[Last | None] = []
-        if composite.reads:
-            read = inputs_read(composite, event, wake, lasts)
-            inputs = [None if each is None else lasts[each] for each in read]
-        by_clock = wake.argument == CLOCK
-        due = event.document if by_clock else None
+
+class Nothing(Mapping[tuple[int, bytes], Kept]):
+    """What composites keep, where all of it is in memory: of a key that is not, it is nothing."""
+
+    def __init__(self, known: KeptBefore) -> None:
+        self._known = known
+
+    def __getitem__(self, key: tuple[int, bytes]) -> Kept:
+        """Return what is kept under it."""
+        found = self._known.get(key)
+        return Kept(*key, None) if found is None else found
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        """Go through what is known to be there."""
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        """Return how much that is."""
+        return len(self._known)
+
+    def __contains__(self, key: object) -> bool:
+        """Tell that it is known of every key."""
+        return True
+
+
+def computed(
+    operator: Operator,
+    nodes: Sequence[Node],
+    computation: Computation,
+    lasts: Mapping[int, Last],
+    kept: KeptBefore,
+) -> Outcome:
+    """What comes of a computation of one of these streams. Raises Lacking."""
+    node, event, wake, at = computation
+    composite = nodes[node]
+    entries = Entries(node, kept)
+    inputs: list[Last | None] = []
+    if composite.reads:
+        read = inputs_read(composite, event, wake, lasts)
+        inputs = [None if each is None else lasts[each] for each in read]
+    by_clock = wake.argument == CLOCK
+    due = event.document if by_clock else None
+    if due is not None:
+        time = entries.due(due)
+        if time is None or time > event.timestamp:  # it has come before, or is another one
+            return Outcome((), "")
+    argument = None if by_clock else wake.argument
+    trigger = Last(event.node, event.timestamp, b"" if by_clock else event.document)
+    source = nodes[event.node].name
+    asked = Step(composite.code, at, argument, trigger, due, source, inputs, lasts.get(node))
+    times = [each and each.timestamp for each in inputs] if composite.reads else None
+    try:
+        answer = operator.step(asked, entries)
+    except Ends as end:
+        entries = Entries(node, kept)  # it has kept nothing
         if due is not None:
-            time = entries.due(due)
-            if time is None or time > event.timestamp:  # it has come before, or is another one
-                return Outcome((), ""), 0.0
-        argument = None if by_clock else wake.argument
-        trigger = Last(event.node, event.timestamp, b"" if by_clock else event.document)
-        at = self.call.at[self._tree_number] if self.call.at else 0
-        source = self.call.wiring.nodes[event.node].name
-        own = lasts.get(node)
-        asked = Step(composite.code, at, argument, trigger, due, source, inputs, own)
-        times = [each and each.timestamp for each in inputs] if composite.reads else None
-        try:
-            answer = self._operator.step(asked, entries)
-        except Ends as end:
-            entries = Entries(node, kept)  # it has kept nothing
-            if due is not None:
-                _note_come(entries, due)
-            return Outcome((), end.kind, str(end), times, entries.changed), 0.0
-        if due is not None and not entries.has_put(due):
             _note_come(entries, due)
-        changed = entries.changed
-        if not answer.outputs:
-            return Outcome((), answer.kind, answer.message, times, changed), 0.0
-        # Where there are several each is a step of its own; a single one goes as any other does.
-        several = len(answer.outputs) > 1 or not composite.reads
-        made = [
-            Made(0, 0, 0, each.timestamp, each.document, None, nth if several else None)
-            for nth, each in enumerate(answer.outputs)
-        ]
-        return Outcome(made, EMITTED, "", times, changed), 0.0
+        return Outcome((), end.kind, str(end), times, entries.changed)
+    if due is not None and not entries.has_put(due):
+        _note_come(entries, due)
+    changed = entries.changed
+    if not answer.outputs:
+        return Outcome((), answer.kind, answer.message, times, changed)
+    # Where there are several each is a step of its own; a single one goes as any other does.
+    several = len(answer.outputs) > 1 or not composite.reads
+    made = [
+        Made(0, 0, 0, each.timestamp, each.document, None, nth if several else None)
+        for nth, each in enumerate(answer.outputs)
+    ]
+    return Outcome(made, EMITTED, "", times, changed)
 
 
 def _note_come(entries: Entries, key: bytes) -> None:
