@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from api.trials.playing import Ending, Played
+from api.trials.playing import Ending, Played, Result
 from api.trials.trial import Update
 
 SIDES = ("before", "after")
@@ -22,12 +22,13 @@ class Comparison:
         self._kinds: tuple[Counter[str], Counter[str]] = Counter(), Counter()
         self._seconds = [0.0, 0.0]
         self._differing = 0
+        self._results: tuple[dict[Result, Ending], dict[Result, Ending]] = {}, {}
 
     def add(self, update: Update, played: Sequence[Played]) -> None:
         """`played`: what came of it before and after the change."""
-        for side, each in enumerate(played):
-            self._kinds[side].update(dict(_summed(each)))
-            self._seconds[side] += each.seconds
+        self.passed(played)
+        if not update.played:
+            return
         before, after = (each.endings for each in played)
         results = [
             _compared(str(ref), before.get(ref), after.get(ref))
@@ -46,6 +47,13 @@ class Comparison:
                 },
             }
         )
+
+    def passed(self, played: Sequence[Played]) -> None:
+        """Take what is told of no update alone."""
+        for side, each in enumerate(played):
+            self._kinds[side].update(each.kinds)
+            self._seconds[side] += each.seconds
+            self._results[side].update(each.results)
 
     def __len__(self) -> int:
         """Return of how many updates."""
@@ -69,12 +77,30 @@ class Comparison:
             "updates": self._told,
         }
 
+    def told_of_windows(self) -> dict[str, Any]:
+        """Return what came when windows ended, by time: what is of one time is one result."""
+        before, after = self._results
+        results = [
+            _of_windows(each) | _compared(str(each.stream), before.get(each), after.get(each))
+            for each in sorted(before.keys() | after.keys(), key=_place)
+        ]
+        return {"differing": sum(each["differs"] for each in results), "results": results}
 
-def _summed(played: Played) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for kind, times in played.kinds:
-        found[kind] += times
-    return found
+
+def _place(result: Result) -> tuple[Any, ...]:
+    """Return the place among all: a final result follows the early ones, revisions follow it."""
+    revision = result.revision
+    rank = (1, 0) if revision is None else (0 if revision.early else 2, revision.number)
+    return result.timestamp, result.stream, rank
+
+
+def _of_windows(result: Result) -> dict[str, Any]:
+    told: dict[str, Any] = {"lastUpdate": result.timestamp}
+    if result.revision is not None:
+        told["revision"] = result.revision.number
+        if result.revision.early:
+            told["early"] = True
+    return told
 
 
 def _compared(stream: str, before: Ending | None, after: Ending | None) -> dict[str, Any]:

@@ -1,35 +1,31 @@
 """A version as it is played: stored updates, one after the other, and what came of each.
 
 It is played by the interpreter that takes one computation after the other
-(`servioticy/domain/evaluators/stepwise.py`), as what every single one comes to is to be told.
+(`servioticy/domain/evaluators/stepwise.py`), as what every single one comes to is to be told. The
+log's time is that of the updates, and never goes back; what windows are due by it comes between
+them.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from api.trials.trial import COMPUTATIONS, SECONDS, VERSION_BYTES, Trial, Update
+from api.trials.moments import moment
+from api.trials.trial import COMPUTATIONS, Found, Trial, Update
 from api.trials.version import Version
-from sandbox import TookTooLong
-from sandbox.trees import Bounds, Call, Event, Grown, Last, Path
-from servioticy.domain.evaluators.evaluator import Evaluator
-from servioticy.domain.evaluators.steps import Outcome
-from servioticy.domain.evaluators.stepwise import Refusal, Stepwise, TooMuch
-from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
-from servioticy.domain.verdicts import EMITTED
-
-WAKES_NOBODY = -1
-"""The number of no wake."""
-MESSAGE = 500
-"""Characters that are told of how a computation ended."""
-TOLD = 150
-"""Bytes that it takes to tell so, beside the message."""
+from api.trials.watched import MESSAGE, Means, Watched
+from api.trials.wholeness import Whole
+from sandbox.revisions import Revision, revision_of
+from sandbox.trees import NOBODY, Bounds, Call, Ended, Event, Grown, Last
+from servioticy.domain.known_streams import Region
+from servioticy.domain.model import ClockRef, StreamRef, Timestamp
+from servioticy.domain.verdicts import COLLECTED, EMITTED
 
 
 class Ending(NamedTuple):
-    """What came of a composite because of one update."""
+    """What came of a composite."""
 
     verdict: str
     message: str
@@ -38,31 +34,27 @@ class Ending(NamedTuple):
     """Of the last update that it made, if it made any."""
 
 
+class Result(NamedTuple):
+    """Of which windows something came, or of what is derived from them."""
+
+    stream: StreamRef
+    timestamp: Timestamp
+    revision: Revision | None
+
+
 class Played(NamedTuple):
-    """What came of one update."""
+    """What came of one update, and of the time that passed until then."""
 
     endings: Mapping[StreamRef, Ending]
-    kinds: Sequence[tuple[str, int]]
+    results: Mapping[Result, Ending]
+    """What came when windows ended, whatever has come then."""
+    kinds: Mapping[str, int]
     """How computations ended, and how many did."""
     seconds: float
-    """Of the processor: running scripts."""
+    """Of the processor: running code."""
 
 
-NOTHING = Played({}, (), 0.0)
-
-
-OVER_TIME = f"{SECONDS:g} s are the most that a trial takes"
-OVER_COMPUTATIONS = f"{COMPUTATIONS:,} computations of a version are the most of a trial"
-OVER_BYTES = f"{VERSION_BYTES >> 20} MiB of results of a version are the most of a trial"
-
-
-class Enough(Exception):
-    """A bound of the trial is reached; its sentence says which."""
-
-
-class _Taken(NamedTuple):
-    computations: int
-    size: int
+NOTHING = Played({}, {}, {}, 0.0)
 
 
 class Playing:
@@ -72,105 +64,136 @@ class Playing:
         self,
         version: Version,
         trial: Trial,
-        lasts: Mapping[StreamRef, LastUpdate],
-        evaluator: Evaluator,
+        found: Found,
+        means: Means,
+        behind_windows: Collection[StreamRef],
     ) -> None:
+        """`behind_windows` are streams of which it is told when windows end, in any version."""
         self._version = version
-        self._region = version.region()
+        self._region = region = version.region()
+        self._behind_windows = behind_windows
+        self.whole = Whole(version, found, trial.now)
+        self._wall = trial.now
+        self._now = 0
         self._numbers: dict[StreamRef, int] = {}
-        self._watch: _Watched | None = None
-        if self._region is not None:
-            streams = enumerate(self._region.streams)
-            self._numbers = {each.ref: number for number, each in streams if each is not None}
-            known = [
-                Last(number, *lasts[ref][:2])
-                for ref, number in self._numbers.items()
-                if ref in lasts
-            ]
-            bounds = Bounds(trial.hops, COMPUTATIONS)
-            call = Call(self._region.wiring, self._region.names, known, [], bounds)
-            self._watch = _Watched(call, evaluator, str(trial.caller))
+        self._watch: Watched | None = None
+        if region is None:
+            return
+        self._numbers = {
+            each.ref: number for number, each in enumerate(region.streams) if each is not None
+        }
+        self._clocks = {
+            number: self._numbers[ClockRef(*each.ref)]
+            for number, each in region.composites()
+            if ClockRef(*each.ref) in self._numbers and region.wiring.nodes[number].keeps
+        }
+        known = [
+            Last(number, *found.lasts[ref][:2])
+            for ref, number in self._numbers.items()
+            if ref in found.lasts
+        ]
+        bounds = Bounds(trial.hops, COMPUTATIONS)
+        call = Call(region.wiring, region.names, known, [], bounds)
+        self._watch = Watched(call, region, means, self.whole)
 
     def play(self, update: Update, until: float) -> Played:
         """What comes of it, by that moment of the monotonic clock. Raises Enough."""
         watch, number = self._watch, self._numbers.get(update.stream)
-        if watch is None or number is None or update.stream in self._version.concerned:
+        if watch is None or self._region is None or number is None:
             return NOTHING
-        wakes = update.played and update.stream in self._version.triggers
-        only = None if wakes else WAKES_NOBODY
-        event = Event(number, update.timestamp, update.document, only=only)
+        if update.stream in self._version.concerned and not update.is_before:
+            return NOTHING
+        came = _Came(self._region, self._behind_windows)
         before = watch.processor()
-        grown = watch.tree(event, until)
-        kinds = [(each.kind, each.times) for each in grown.ended]
-        return Played(self._endings(grown), kinds, watch.processor() - before)
-
-    def _endings(self, grown: Grown) -> dict[StreamRef, Ending]:
-        found: dict[StreamRef, Ending] = {}
-        if self._region is None:
-            return found
-        for each in grown.ended:
-            ref = self._region.stream(each.node).ref
-            if ref not in found or found[ref].verdict != EMITTED:
-                found[ref] = Ending(each.kind, each.message[:MESSAGE])
-        for made in grown.made[0]:
-            ref = self._region.stream(made.node).ref
-            found[ref] = Ending(EMITTED, "", made.timestamp, made.document)
-        return found
-
-
-class _Watched(Stepwise):
-    """Grows trees within the bounds of a trial."""
-
-    knows_arrivals = False
-
-    def __init__(self, call: Call, evaluator: Evaluator, tenant: str) -> None:
-        super().__init__(call, self._evaluated)
-        self._evaluator = evaluator
-        self._tenant = tenant
-        self._until = 0.0
-        self._reached = ""
-        self._before = self._now = _Taken(0, 0)
-
-    def processor(self) -> float:
-        """Seconds that scripts have run so far."""
-        return self._evaluator.processor_seconds(self._tenant).programs
-
-    def tree(self, event: Event, until: float) -> Grown:
-        """What one update makes. Raises Enough."""
-        self._until, self._before = until, self._now
-        try:
-            return self.next_tree(0, [event])
-        except TookTooLong as error:
-            raise Enough(OVER_TIME) from error
-        except TooMuch as error:
-            raise Enough(self._reached) from error
-
-    def begin(self, tree: int) -> None:
-        """Count anew: where composites settle a tree is taken several times."""
-        super().begin(tree)
-        self._now = self._before
-
-    def arrives(self, _node: int, path: Path) -> Refusal | None:
-        """As in any tree, while there is time and room for it."""
-        self._now = _Taken(self._now.computations + 1, self._now.size)
-        if self._now.computations > COMPUTATIONS:
-            self._reached = OVER_COMPUTATIONS
-        elif self._now.size > VERSION_BYTES:
-            self._reached = OVER_BYTES
-        elif time.monotonic() >= self._until:
-            self._reached = OVER_TIME
+        self._pass_to(moment(update.timestamp, self._wall) or 0, until, came)
+        event = Event(number, update.timestamp, update.document)
+        if update.played and update.stream in self._version.triggers:
+            events = [event]
         else:
-            return self.too_deep(path)
-        raise TooMuch
+            events = self._for_windows(event)
+        came.add(events, watch.tree(events, self._now, until))
+        return came.played(watch.processor() - before)
 
-    def decides(self, _node: int, _path: Path, outcome: Outcome, _seconds: float) -> Outcome:
-        """Note what it is to be told of."""
-        made = sum([len(each.document) for each in outcome.made])
-        size = self._now.size + TOLD + len(outcome.message[:MESSAGE]) + made
-        self._now = _Taken(self._now.computations, size)
-        return outcome
+    def finish(self, until: float) -> Played:
+        """What comes as time goes on until now. Raises Enough."""
+        watch = self._watch
+        if watch is None or self._region is None:
+            return NOTHING
+        came = _Came(self._region, self._behind_windows)
+        before = watch.processor()
+        self._pass_to(self._wall, until, came)
+        return came.played(watch.processor() - before)
 
-    def _evaluated(self, _tree: int, _node: int, call: Call) -> Grown:
-        within = max(0.001, self._until - time.monotonic())
-        (grown,) = self._evaluator.evaluate(self._tenant, [call], within)
-        return grown
+    def _pass_to(self, at: int, until: float, came: _Came) -> None:
+        """Let time pass; what is due until then comes first."""
+        watch = self._watch
+        while watch is not None and (due := watch.due(at)) is not None:
+            self._now = max(self._now, due.at)
+            event = Event(self._clocks[due.node], self._now, due.key)
+            came.add([event], watch.tree([event], self._now, until), by_time=True)
+        self._now = max(self._now, at)
+
+    def _for_windows(self, event: Event) -> list[Event]:
+        """The same update, for windows that read it alone; it is its stream's last one."""
+        nodes = self._region.wiring.nodes if self._region else ()
+        wakes = [each for each in nodes[event.node].wakes if nodes[each.node].keeps]
+        return [event._replace(only=each.number) for each in wakes] or [
+            event._replace(only=NOBODY)
+        ]
+
+
+class _Came:
+    """Puts together what came of some trees."""
+
+    def __init__(self, region: Region, behind_windows: Collection[StreamRef]) -> None:
+        self._region = region
+        self._behind_windows = behind_windows
+        self._endings: dict[StreamRef, Ending] = {}
+        self._results: dict[Result, Ending] = {}
+        self._kinds: Counter[str] = Counter()
+
+    def add(self, events: Sequence[Event], grown: Grown, *, by_time: bool = False) -> None:
+        """Take what came of a tree."""
+        parents = [(each.timestamp, each.document) for each in events]
+        parents += [(each.timestamp, each.document) for each in grown.made[0]]
+        for each in grown.ended:
+            stream = self._region.stream(each.node)
+            if stream.feeds is None:
+                self._kinds[each.kind] += each.times
+                self._ended(stream.ref, each, *parents[each.parent])
+            elif each.kind != EMITTED:  # else what its code makes of them is told
+                self._kinds[each.kind] += each.times
+                if each.kind != COLLECTED:
+                    self._problem(stream.feeds.ref, each, parents[each.parent][0], by_time)
+        for made in grown.made[0]:
+            stream = self._region.stream(made.node)
+            if stream.feeds is None:
+                ending = Ending(EMITTED, "", made.timestamp, made.document)
+                if stream.ref in self._behind_windows:
+                    revision = revision_of(made.document) if stream.revises else None
+                    self._results[Result(stream.ref, made.timestamp, revision)] = ending
+                else:
+                    self._endings[stream.ref] = ending
+
+    def played(self, seconds: float) -> Played:
+        """Return it."""
+        return Played(self._endings, self._results, self._kinds, seconds)
+
+    def _ended(self, ref: StreamRef, ended: Ended, timestamp: int, document: bytes) -> None:
+        """How a computation of a composite ended, and what had woken it."""
+        ending = Ending(ended.kind, ended.message[:MESSAGE])
+        if ref not in self._behind_windows:
+            if ref not in self._endings or self._endings[ref].verdict != EMITTED:
+                self._endings[ref] = ending
+        elif ended.kind != EMITTED:
+            windowed = self._region.wiring.nodes[ended.node].windowed
+            result = Result(ref, timestamp, revision_of(document) if windowed else None)
+            self._results.setdefault(result, ending)
+
+    def _problem(self, ref: StreamRef, ended: Ended, timestamp: int, by_time: bool) -> None:  # noqa: FBT001
+        """Why nothing is taken into windows, or comes of them."""
+        ending = Ending(ended.kind, ended.message[:MESSAGE])
+        if by_time:
+            self._results.setdefault(Result(ref, timestamp, None), ending)
+        else:
+            self._endings[ref] = ending

@@ -9,13 +9,15 @@ import orjson
 
 from api.stepping.step import Step
 from api.trials.comparing import Comparison
-from api.trials.playing import Enough, Playing
+from api.trials.playing import Playing
 from api.trials.stored import Stored
-from api.trials.trial import SECONDS, Found, Trial
+from api.trials.trial import SECONDS, Found, Trial, Update
 from api.trials.version import Version
+from api.trials.watched import Enough, Means
 from sandbox import InfraError, ProcessorSeconds
 from sandbox.trees import Call, Grown
 from servioticy.domain.evaluators.evaluator import Evaluator
+from servioticy.domain.evaluators.every import operators
 from servioticy.errors import Unavailable
 
 STARTING_SECONDS = 3.0
@@ -28,6 +30,7 @@ class TrialsHere:
     def __init__(self, stored: Stored, evaluator: Evaluator) -> None:
         self._stored = stored
         self._evaluator = evaluator
+        self._operators = operators()
 
     def steps(self, trial: Trial) -> Iterator[Step]:
         """Yield after each update, and at last the whole answer, a JSON object.
@@ -38,14 +41,16 @@ class TrialsHere:
         found = yield from self._stored.found(trial, versions)
         yield Step(b"")
         comparison = Comparison()
-        both = [Playing(each, trial, found.lasts, self._evaluator) for each in versions]
+        means = Means(str(trial.caller), self._evaluator, self._operators)
+        behind = versions[0].behind_windows | versions[1].behind_windows
+        both = [Playing(each, trial, found, means, behind) for each in versions]
         left, why = SECONDS, ""
         if not self._evaluator.is_ready(str(trial.caller)):
             left += STARTING_SECONDS
-        for update in found.updates:
+        for update in [*found.updates, None]:
             began, before = time.monotonic(), self._used(trial)
             try:
-                played = [each.play(update, began + left) for each in both]
+                _play(update, both, began + left, comparison)
             except Enough as error:
                 why = str(error)
                 break
@@ -54,15 +59,32 @@ class TrialsHere:
                 raise Unavailable(f"the sandbox cannot run the code: {error}") from error
             finally:
                 left -= time.monotonic() - began
-            if update.played:
-                comparison.add(update, played)
             yield Step(b"", self._used(trial) - before)
         told = comparison.told() | _beside(found, len(comparison), why)
+        if any(each.windows for each in versions):
+            told["windows"] = comparison.told_of_windows() | _of_windows(both)
         yield Step(orjson.dumps(told), max(0.0, self._used(trial) - before) if why else 0.0)
 
     def _used(self, trial: Trial) -> float:
         """Seconds of the processor that the tenant's code has taken in all."""
         return self._evaluator.processor_seconds(str(trial.caller)).total
+
+
+def _play(
+    update: Update | None, both: Sequence[Playing], until: float, comparison: Comparison
+) -> None:
+    """Play an update through both versions; with None the time behind the last one passes."""
+    if update is None:
+        comparison.passed([each.finish(until) for each in both])
+    else:
+        comparison.add(update, [each.play(update, until) for each in both])
+
+
+def _of_windows(both: Sequence[Playing]) -> dict[str, object]:
+    """Return what is told of windows that may not be whole."""
+    before, after = (len(each.whole.left_out) for each in both)
+    notes = dict.fromkeys(note for each in both for note in each.whole.notes())
+    return {"leftOut": {"before": before, "after": after}, "notes": list(notes)}
 
 
 def _beside(found: Found, played: int, why: str) -> dict[str, object]:

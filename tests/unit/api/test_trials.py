@@ -17,7 +17,7 @@ from plain_trees import Ends
 from python_evaluator import Compute, PythonEvaluator, Trigger
 
 from api.stepping.step import Step
-from api.trials import playing, trying
+from api.trials import trying, watched
 from api.trials.stored import LOOKED_AT_BYTES, R, Reading, Stored, _Last
 from api.trials.trial import INPUT_BYTES, Found, Trial, Update
 from api.trials.trying import TrialsHere
@@ -28,6 +28,8 @@ from servioticy.domain.model import LastUpdate, ServiceObject, StreamKey, Stream
 from servioticy.errors import Unavailable
 from servioticy.ports.history import VersionedUpdate
 from servioticy.refusals import Refused
+
+NOW = 1_700_000_000_000
 
 D, E, C = StreamRef("so", "d"), StreamRef("so", "e"), StreamRef("so", "c")
 
@@ -63,7 +65,7 @@ def tried(
 ) -> dict[str, Any]:
     """The answer to a trial of the Service Object `so`."""
     kept = Found(updates, lasts or {}, found.get("unread", ()), found.get("complete", True))
-    trial = Trial(1, Scope(), "so", before, after, 100, 100)
+    trial = Trial(1, Scope(), "so", before, after, 100, 100, NOW)
     here = TrialsHere(cast(Stored, Kept(kept)), PythonEvaluator(compute))
     *_, last = here.steps(trial)
     answer: dict[str, Any] = orjson.loads(last.documents)
@@ -182,14 +184,14 @@ def test_without_composites_there_is_nothing_to_tell() -> None:
 @pytest.mark.parametrize(
     ("name", "most", "why"),
     [
-        ("COMPUTATIONS", 4, playing.OVER_COMPUTATIONS),
-        ("VERSION_BYTES", 900, playing.OVER_BYTES),
+        ("COMPUTATIONS", 4, watched.OVER_COMPUTATIONS),
+        ("VERSION_BYTES", 900, watched.OVER_BYTES),
     ],
 )
 def test_beyond_a_bound_what_was_played_until_then_is_told(
     name: str, most: int, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(playing, name, most)
+    monkeypatch.setattr(watched, name, most)
     updates = played(*((D, at, at) for at in range(1, 11)))
     answer = tried([one(["d"])], [one(["d"])], updates)
 
@@ -210,7 +212,7 @@ def test_code_that_takes_all_the_time_ends_the_trial(monkeypatch: pytest.MonkeyP
     answer = tried([one(["d"])], [one(["d"])], updates, compute=slow)
 
     assert answer["played"] < 4
-    assert playing.OVER_TIME in answer["truncated"]
+    assert watched.OVER_TIME in answer["truncated"]
 
 
 def test_a_sandbox_that_cannot_is_unavailable() -> None:
@@ -223,7 +225,7 @@ def test_a_sandbox_that_cannot_is_unavailable() -> None:
     kept = Kept(Found(played((D, 1, 1)), {}, (), complete=True))
     here = TrialsHere(cast(Stored, kept), Broken(sums))
     with pytest.raises(Unavailable, match="no room"):
-        list(here.steps(Trial(1, Scope(), "so", [one(["d"])], [one(["d"])], 100, 100)))
+        list(here.steps(Trial(1, Scope(), "so", [one(["d"])], [one(["d"])], 100, 100, NOW)))
 
 
 def test_composites_of_other_evaluators_are_refused_and_not_computed_wrongly() -> None:
