@@ -10,6 +10,7 @@ import orjson
 
 from api.trials.playing import Ending, Played, Result
 from api.trials.trial import Update
+from servioticy.domain.verdicts import EMITTED
 
 SIDES = ("before", "after")
 
@@ -53,7 +54,10 @@ class Comparison:
         for side, each in enumerate(played):
             self._kinds[side].update(each.kinds)
             self._seconds[side] += each.seconds
-            self._results[side].update(each.results)
+            results = self._results[side]
+            for result, ending in each.results.items():
+                if ending.verdict == EMITTED or result not in results:
+                    results[result] = ending  # what came is told, and not who was too late for it
 
     def __len__(self) -> int:
         """Return of how many updates."""

@@ -40,23 +40,14 @@ class Version:
         """What the changed document's composites read: updates of these are played."""
         self.reads = _read_by(self.concerned, graph) - self.concerned
         self._graph = graph
-        windows = self.windows
-        self.into_windows = _read_by(windows, graph)
+        self.windows = _windows(self.concerned, graph)
+        """The windows among what is concerned, and what is told of silence."""
+        self.into_windows = _read_by(self.windows, graph)
         self.behind_windows = frozenset(
-            [each for each in graph.reachable(windows) if not isinstance(each, WindowRef)]
+            [each for each in graph.reachable(self.windows) if not isinstance(each, WindowRef)]
         )
         """Streams over windows, and what is derived from those: their updates come when windows
         end, whatever has come then."""
-
-    @property
-    def windows(self) -> Mapping[StreamRef, WindowsOf]:
-        """The windows among what is concerned, and what is told of silence."""
-        found: dict[StreamRef, WindowsOf] = {}
-        for ref in sorted(self.concerned):
-            composite = self._graph.composite(ref)
-            if isinstance(composite.operator, WindowsOf):
-                found[ref] = composite.operator
-        return found
 
     def read_by(self, composite: StreamRef) -> frozenset[StreamRef]:
         """Return the streams that it reads."""
@@ -76,6 +67,15 @@ class Version:
                 clock = ClockRef(*each.ref)
                 known[clock] = self._graph.stream(clock)
         return finished(whole(members, known.get, self._graph.wakes))
+
+
+def _windows(composites: Iterable[StreamRef], graph: Graph) -> Mapping[StreamRef, WindowsOf]:
+    found: dict[StreamRef, WindowsOf] = {}
+    for ref in sorted(composites):
+        operator = graph.composite(ref).operator
+        if isinstance(operator, WindowsOf):
+            found[ref] = operator
+    return found
 
 
 def _read_by(composites: Iterable[StreamRef], graph: Graph) -> frozenset[StreamRef]:

@@ -231,23 +231,14 @@ def test_a_sandbox_that_cannot_is_unavailable() -> None:
 def test_composites_of_other_evaluators_are_refused_and_not_computed_wrongly() -> None:
     made = one(["d"])
     streams = tuple(
-        replace(each, composite=replace(each.composite, evaluator="windows"))
+        replace(each, composite=replace(each.composite, evaluator="python"))
         if each.composite
         else each
         for each in made.definition.streams
     )
     other = replace(made, definition=replace(made.definition, streams=streams))
-    with pytest.raises(Refused, match="javascript only, and not yet windows"):
+    with pytest.raises(Refused, match="does not compute python yet"):
         tried([made], [other], played((D, 1, 1)))
-
-
-@pytest.mark.parametrize("option", ["window", "silent"])
-def test_streams_over_windows_are_refused_and_not_said_to_be_unchanged(option: str) -> None:
-    value = {"window": {"type": "count", "size": 2}, "silent": "10m"}[option]
-    streams = a_service_object({"w": ["d"]}, simple=["d"], options={option: value})
-    evaluator = {"window": "windows", "silent": "silence"}[option]
-    with pytest.raises(Refused, match=f"javascript only, and not yet {evaluator}"):
-        tried([one(["d"])], [streams], played((D, 1, 1)))
 
 
 def test_it_is_told_what_was_not_read_and_that_not_all_was() -> None:

@@ -20,7 +20,7 @@ from servioticy.domain.evaluators.javascript import JavaScript
 
 pytest.register_assert_rewrite("serial_order", "changing_law", "crossing_oracle")  # what differs
 
-for name, usual in {"law": 200, "changes": 60}.items():
+for name, usual in {"law": 200, "changes": 60, "trials": 15}.items():
     settings.register_profile(
         name,
         max_examples=examples(usual),
