@@ -18,7 +18,7 @@ from servioticy.domain.console import ROOT
 from servioticy.domain.verdicts import VERDICTS
 
 DEVICES = f"{ROOT}/devices"
-LASTS = (10, 20, 50, 100)
+LASTS = (10, 20, 50, 100, 1000)
 LAST = 20
 VERSIONS_SHOWN = 50
 NAMES_SHOWN = 500

@@ -16,13 +16,15 @@ WIDEST_ENDING = 600
 
 
 class Row(NamedTuple):
-    """A channel of which both versions made something else of an update."""
+    """A channel of which both versions made something else of an update, or of windows."""
 
     at: int
     stream: str
     channel: str
     before: str
     after: str
+    mark: str = ""
+    """Which result of its windows it is, if not the one at their end."""
 
 
 def rows(tried: Mapping[str, Any], service_object: str) -> list[Row]:
@@ -33,18 +35,32 @@ def rows(tried: Mapping[str, Any], service_object: str) -> list[Row]:
 def _rows(tried: Mapping[str, Any], service_object: str) -> Iterator[Row]:
     for update in tried["updates"]:
         for result in update["results"]:
-            if not result["differs"]:
-                continue
-            stream = result["stream"].removeprefix(f"{service_object}/")
-            sides = [result.get(side) for side in ("before", "after")]
-            if not result["differences"]:
-                yield Row(update["lastUpdate"], stream, "", *map(_ending, sides))
-            for each in result["differences"]:
-                told = [
-                    value(each[side])[:WIDEST] if side in each else _ending(ending)
-                    for side, ending in zip(("before", "after"), sides, strict=True)
-                ]
-                yield Row(update["lastUpdate"], stream, each["channel"], *told)
+            yield from _of_result(result, update["lastUpdate"], service_object)
+    for result in tried.get("windows", {}).get("results", ()):
+        yield from _of_result(result, result["lastUpdate"], service_object)
+
+
+def _of_result(result: Mapping[str, Any], at: int, service_object: str) -> Iterator[Row]:
+    if not result["differs"]:
+        return
+    stream = result["stream"].removeprefix(f"{service_object}/")
+    sides = [result.get(side) for side in ("before", "after")]
+    mark = _mark(result)
+    if not result["differences"]:
+        yield Row(at, stream, "", *map(_ending, sides), mark)
+    for each in result["differences"]:
+        told = [
+            value(each[side])[:WIDEST] if side in each else _ending(ending)
+            for side, ending in zip(("before", "after"), sides, strict=True)
+        ]
+        yield Row(at, stream, each["channel"], *told, mark)
+
+
+def _mark(result: Mapping[str, Any]) -> str:
+    if "revision" not in result:
+        return ""
+    kind = "early" if "early" in result else "revision"
+    return f"{kind} {result['revision']}"
 
 
 def _ending(ending: Mapping[str, Any] | None) -> str:

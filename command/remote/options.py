@@ -233,7 +233,7 @@ def _try(group: Any, command: Command) -> None:
     )
     tried.add_argument("file", metavar="FILE", type=Path)
     tried.add_argument(
-        "--last", type=int, default=20, metavar="N", help="so many updates, 100 at most (20)"
+        "--last", type=int, default=20, metavar="N", help="so many updates, 1,000 at most (20)"
     )
     tried.add_argument("--json", action="store_true", help="print it for programs")
     _platform(tried)

@@ -42,6 +42,7 @@ def lines(found: Trial, service_object: str, file: str) -> list[str]:
     if len(rows) > MOST_ROWS:
         told.append(f"and {len(rows) - MOST_ROWS} more; --json shows all")
     told.append(f"{found['played']} updates played, {found['differing']} of them differ")
+    told += _of_windows(found)
     told += [_cost(side, found[side]) for side in ("before", "after")]
     if why := found.get("truncated"):
         told.append(f"not all of it: {shown.plain(why)}")
@@ -52,20 +53,50 @@ def lines(found: Trial, service_object: str, file: str) -> list[str]:
 def _rows(found: Trial, service_object: str) -> Iterator[tuple[str, ...]]:
     """Yield a line for each channel that differs, or for a verdict that alone does."""
     for update in found["updates"]:
-        at = shown.moment(update["lastUpdate"])
         for result in update["results"]:
-            if not result["differs"]:
-                continue
-            stream = shown.plain(result["stream"].removeprefix(f"{service_object}/"))
-            sides = [result.get(side) for side in ("before", "after")]
-            if not result["differences"]:
-                yield (at, stream, "", *map(_ending, sides))
-            for each in result["differences"]:
-                values = [
-                    _value(each[side]) if side in each else _ending(ending)
-                    for side, ending in zip(("before", "after"), sides, strict=True)
-                ]
-                yield (at, stream, shown.plain(each["channel"]), *values)
+            yield from _of_result(result, shown.moment(update["lastUpdate"]), service_object)
+    for result in found.get("windows", {}).get("results", ()):
+        at = shown.moment(result["lastUpdate"])
+        yield from _of_result(result, f"{at}{_marks(result)}", service_object)
+
+
+def _of_result(
+    result: Mapping[str, Any], at: str, service_object: str
+) -> Iterator[tuple[str, ...]]:
+    if not result["differs"]:
+        return
+    stream = shown.plain(result["stream"].removeprefix(f"{service_object}/"))
+    sides = [result.get(side) for side in ("before", "after")]
+    if not result["differences"]:
+        yield (at, stream, "", *map(_ending, sides))
+    for each in result["differences"]:
+        values = [
+            _value(each[side]) if side in each else _ending(ending)
+            for side, ending in zip(("before", "after"), sides, strict=True)
+        ]
+        yield (at, stream, shown.plain(each["channel"]), *values)
+
+
+def _marks(result: Mapping[str, Any]) -> str:
+    """Return which result of its windows it is, if not the one at their end."""
+    if "early" in result:
+        return f", early {result['revision']}"
+    return f", revision {result['revision']}" if "revision" in result else ""
+
+
+def _of_windows(found: Trial) -> list[str]:
+    """Return what is told of windows: how many results differ, and what was left out."""
+    windows = found.get("windows")
+    if windows is None:
+        return []
+    told = [f"{len(windows['results'])} results of windows, {windows['differing']} of them differ"]
+    left = windows["leftOut"]
+    if any(left.values()):
+        told.append(
+            f"left out, as they may hold what was not played: {left['before']} windows before, "
+            f"{left['after']} after"
+        )
+    return [*told, *(f"note: {shown.plain(each)}" for each in windows["notes"])]
 
 
 def _ending(ending: Mapping[str, Any] | None) -> str:
