@@ -23,6 +23,7 @@ BENCHMARKS = (
     "stages",
     "windows",
     "topologies",
+    "tries",
     "change",
     "sandbox",
     "documents",
