@@ -10,7 +10,7 @@ from servioticy.settings import Settings, to_environment
 STEP_SECONDS = 30.0
 """For one step: reading what is stored, or an update in both versions."""
 MOST_BEGUN, MOST_OF_ONE = 32, 2
-"""Trials that are not at their end; of one tenant. Each may keep ten megabytes."""
+"""Trials that are not at their end; of one tenant. Each may keep twenty megabytes."""
 COMMAND = asking.command("api.trials.process")
 
 

@@ -15,7 +15,7 @@ SECONDS = 2.5
 COMPUTATIONS = 10_000
 VERSION_BYTES = 2 * 1024 * 1024
 """Of a version: what its computations made, and what is told of how they ended."""
-KEPT_BYTES = 16 * 1024 * 1024
+KEPT_BYTES = 4 * 1024 * 1024
 """Of a version: what its windows keep between two computations."""
 STREAMS = 2_000
 """Whose updates are read or made."""

@@ -82,6 +82,7 @@ OF_API = {
     "stepping/apart.py:StepsApart._begun": "MOST_BEGUN; the work's end",
     "stepping/apart.py:StepsApart._ended": "MOST_BEGUN; the next step of any",
     "trials/comparing.py:Comparison._kinds": "verdicts",
+    "trials/comparing.py:Comparison._results": "COMPUTATIONS, and VERSION_BYTES; its end",
     "trials/comparing.py:Comparison._seconds": "two",
     "trials/comparing.py:Comparison._told": "MOST_UPDATES, and VERSION_BYTES of each; its end",
     "trials/playing.py:Playing._numbers": "STREAMS; the trial's end",

@@ -65,7 +65,9 @@ def at(second: int, ref: StreamRef = D, value: int = 1, *, wakes: bool = True) -
     return Update(ref, BASE + second, document(value), wakes)
 
 
-def over(window: dict[str, Any] | None, reads: Sequence[str] = ("d",), **more: Any) -> ServiceObject:
+def over(
+    window: dict[str, Any] | None, reads: Sequence[str] = ("d",), **more: Any
+) -> ServiceObject:
     options = ({} if window is None else {"window": window}) | more
     return a_service_object({"c": reads}, simple=("d", "e"), options=options)
 
@@ -124,7 +126,7 @@ def test_windows_that_reach_back_before_what_was_played_are_left_out_and_counted
     assert came(everything, "before") == [(39, 1), (99, 1), (129, 1)]
 
 
-def test_a_session_that_may_have_begun_before_is_left_out_and_so_are_those_that_follow_it() -> None:
+def test_sessions_that_may_have_begun_before_are_left_out() -> None:
     session = over({"type": "session", "gap": "10s", "max": "30s"})
     updates = [at(second) for second in (*range(0, 60, 5), 100)]
     answer = tried(session, session, updates, since=BASE)

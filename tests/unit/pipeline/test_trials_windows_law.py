@@ -84,10 +84,13 @@ def compute(trigger: Trigger, documents: list[bytes | None]) -> int:
     if "silent" in found[0]:
         return int(found[0]["count"]) * 10 + found[0]["silent"]
     some = [each for each in found if each["count"]]
-    return sum(
-        each["count"] * 10**6 + int(each["sum"]["v"]) + (number + 1) * int(each["last"]["v"])
-        for number, each in enumerate(some)
-    ) % 10**12
+    return (
+        sum(
+            each["count"] * 10**6 + int(each["sum"]["v"]) + (number + 1) * int(each["last"]["v"])
+            for number, each in enumerate(some)
+        )
+        % 10**12
+    )
 
 
 def body_of(reads: dict[str, tuple[str, ...]], cuts: dict[str, str]) -> dict[str, Any]:
@@ -232,7 +235,9 @@ def test_what_is_told_of_windows_is_what_the_engine_makes_of_them(data, graph) -
     names = sorted(set(CUTS) - ({"global"} if graph == "a circle" else set()))
     cuts = {name: data.draw(st.sampled_from(names)) for name in sorted(windowed)}
     body, at, series = body_of(reads, cuts), BASE, []
-    steps = st.tuples(st.sampled_from(["d0", "d1"]), st.integers(0, 6) | st.just(40), st.integers(0, 99))
+    steps = st.tuples(
+        st.sampled_from(["d0", "d1"]), st.integers(0, 6) | st.just(40), st.integers(0, 99)
+    )
     seen: set[tuple[str, int]] = set()
     for stream, later, value in data.draw(st.lists(steps, min_size=1, max_size=30)):
         at += later
