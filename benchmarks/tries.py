@@ -92,10 +92,11 @@ def _measure(name: str, evaluator: JavaScript, asked: argparse.Namespace) -> Non
         took.append(time.perf_counter() - began)
     answer = orjson.loads(last.documents)
     results = len(answer.get("windows", {}).get("results", answer["updates"]))
-    told = f"; {answer['truncated']}" if "truncated" in answer else ""
+    told = f"{len(last.documents) >> 10} KiB"
+    told += f"; {answer['truncated']}" if "truncated" in answer else ""
     print(
         f"{name:28} {median(took[1:]):.2f} s (most {max(took[1:]):.2f}, first {took[0]:.2f}); "
-        f"{answer['played']:,} updates, {results:,} results, {len(last.documents) >> 10} KiB{told}",
+        f"{answer['played']:,} updates, {results:,} results, {told}",
         flush=True,
     )
 

@@ -47,13 +47,14 @@ def _of_result(result: Mapping[str, Any], at: int, service_object: str) -> Itera
     sides = [result.get(side) for side in ("before", "after")]
     mark = _mark(result)
     if not result["differences"]:
-        yield Row(at, stream, "", *map(_ending, sides), mark)
+        before, after = map(_ending, sides)
+        yield Row(at, stream, "", before, after, mark)
     for each in result["differences"]:
-        told = [
+        before, after = [
             value(each[side])[:WIDEST] if side in each else _ending(ending)
             for side, ending in zip(("before", "after"), sides, strict=True)
         ]
-        yield Row(at, stream, each["channel"], *told, mark)
+        yield Row(at, stream, each["channel"], before, after, mark)
 
 
 def _mark(result: Mapping[str, Any]) -> str:

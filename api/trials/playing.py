@@ -18,7 +18,7 @@ from api.trials.version import Version
 from api.trials.watched import MESSAGE, Means, Watched
 from api.trials.wholeness import Whole
 from sandbox.revisions import Revision, revision_of
-from sandbox.trees import NOBODY, Bounds, Call, Ended, Event, Grown, Last
+from sandbox.trees import NOBODY, Bounds, Call, Ended, Event, Grown, Last, Made
 from servioticy.domain.known_streams import Region
 from servioticy.domain.model import ClockRef, StreamRef, Timestamp
 from servioticy.domain.verdicts import COLLECTED, EMITTED
@@ -103,7 +103,7 @@ class Playing:
             return NOTHING
         if update.stream in self._version.concerned and not update.is_before:
             return NOTHING
-        came = _Came(self._region, self._behind_windows)
+        came = _Came(self._region, self._behind_windows, self.whole)
         before = watch.processor()
         self._pass_to(moment(update.timestamp, self._wall) or 0, until, came)
         event = Event(number, update.timestamp, update.document)
@@ -119,7 +119,7 @@ class Playing:
         watch = self._watch
         if watch is None or self._region is None:
             return NOTHING
-        came = _Came(self._region, self._behind_windows)
+        came = _Came(self._region, self._behind_windows, self.whole)
         before = watch.processor()
         self._pass_to(self._wall, until, came)
         return came.played(watch.processor() - before)
@@ -145,29 +145,34 @@ class Playing:
 class _Came:
     """Puts together what came of some trees."""
 
-    def __init__(self, region: Region, behind_windows: Collection[StreamRef]) -> None:
+    def __init__(
+        self, region: Region, behind_windows: Collection[StreamRef], whole: Whole
+    ) -> None:
         self._region = region
+        self._whole = whole
         self._behind_windows = behind_windows
         self._endings: dict[StreamRef, Ending] = {}
         self._results: dict[Result, Ending] = {}
         self._kinds: Counter[str] = Counter()
 
     def add(self, events: Sequence[Event], grown: Grown, *, by_time: bool = False) -> None:
-        """Take what came of a tree."""
+        """Take what came of a tree; what came of windows that are not whole is not told."""
+        left_out = self._left_out(len(events), grown.made[0])
         parents = [(each.timestamp, each.document) for each in events]
         parents += [(each.timestamp, each.document) for each in grown.made[0]]
         for each in grown.ended:
             stream = self._region.stream(each.node)
             if stream.feeds is None:
                 self._kinds[each.kind] += each.times
-                self._ended(stream.ref, each, *parents[each.parent])
+                if each.parent not in left_out:
+                    self._ended(stream.ref, each, *parents[each.parent])
             elif each.kind != EMITTED:  # else what its code makes of them is told
                 self._kinds[each.kind] += each.times
                 if each.kind != COLLECTED:
                     self._problem(stream.feeds.ref, each, parents[each.parent][0], by_time)
-        for made in grown.made[0]:
+        for number, made in enumerate(grown.made[0], len(events)):
             stream = self._region.stream(made.node)
-            if stream.feeds is None:
+            if stream.feeds is None and number not in left_out:
                 ending = Ending(EMITTED, "", made.timestamp, made.document)
                 if stream.ref in self._behind_windows:
                     revision = revision_of(made.document) if stream.revises else None
@@ -178,6 +183,18 @@ class _Came:
     def played(self, seconds: float) -> Played:
         """Return it."""
         return Played(self._endings, self._results, self._kinds, seconds)
+
+    def _left_out(self, first: int, made: Sequence[Made]) -> set[int]:
+        """The numbers, in the tree, of windows that are not whole, and of what came of these."""
+        found: set[int] = set()
+        for number, each in enumerate(made, first):
+            stream = self._region.stream(each.node)
+            if stream.feeds is not None:
+                if not self._whole.has(stream.ref, each):
+                    found.add(number)
+            elif each.parent in found:
+                found.add(number)
+        return found
 
     def _ended(self, ref: StreamRef, ended: Ended, timestamp: int, document: bytes) -> None:
         """How a computation of a composite ended, and what had woken it."""
@@ -190,7 +207,7 @@ class _Came:
             result = Result(ref, timestamp, revision_of(document) if windowed else None)
             self._results.setdefault(result, ending)
 
-    def _problem(self, ref: StreamRef, ended: Ended, timestamp: int, by_time: bool) -> None:  # noqa: FBT001
+    def _problem(self, ref: StreamRef, ended: Ended, timestamp: int, by_time: bool) -> None:
         """Why nothing is taken into windows, or comes of them."""
         ending = Ending(ended.kind, ended.message[:MESSAGE])
         if by_time:

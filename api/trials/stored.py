@@ -62,7 +62,9 @@ class Stored:
         read = {ref: keys[ref] for ref in reads - triggers if newest.get(ref, -1) >= since}
         beside, all_beside = yield from self._since(read, since)
         updates = sorted([*played, *beside], key=lambda each: (each.timestamp, each.played))
-        lasts = yield from self._before(keys, since)
+        tied = triggers - {each.stream for each in played if each.timestamp == since}
+        lasts = yield from self._before({r: k for r, k in keys.items() if r not in tied}, since)
+        lasts |= yield from self._before({r: keys[r] for r in tied & keys.keys()}, since + 1)
         into_windows = frozenset[StreamRef]().union(*[each.into_windows for each in versions])
         are_all = len(played) < trial.last and last.complete and not lasts.keys() & reads
         return Found(

