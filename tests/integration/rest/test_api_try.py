@@ -359,3 +359,37 @@ def test_the_newest_of_a_large_group_are_played_whoever_sent_them(
 
     assert [each["stream"] for each in answer["updates"]] == [f"{each}/a" for each in members[-3:]]
     assert pairs(answer, f"{so}/out") == [(None, 10), (None, 11), (None, 12)]
+
+
+def test_what_comes_of_windows_is_told_by_its_time(served: Served, alice: Caller) -> None:
+    """What is stored from before the last ones is known to have sent, and in no window."""
+    since = int(NOW) - 10_000
+    minute = {"type": "tumbling", "size": "1m"}
+    so = alice.create(doubling("a.count", version="0.2.0"))
+    document = doubling()
+    twice = document["streams"]["twice"]
+    twice["window"] = minute
+    twice["channels"]["x"]["current-value"] = "function(a){return a.count * 100 + a.last('x')}"
+    document["streams"]["quiet"] = {
+        "silent": "10m",
+        "channels": {"x": {"type": "boolean", "current-value": "function(a){return a.silent}"}},
+    }
+    begin = since - since % 60
+    for number in range(6):
+        sent(served, alice, so, number, since=begin + 20 * number)
+    some, every = tried(alice, so, document, last=4), tried(alice, so, document, last=1000)
+
+    def came(answer: dict[str, Any], stream: str) -> list[tuple[int, Any]]:
+        return [
+            (each["lastUpdate"] - begin, each["after"]["channels"]["x"])
+            for each in answer["windows"]["results"]
+            if each["stream"] == f"{so}/{stream}" and "after" in each
+        ]
+
+    assert came(every, "twice") == [(59, 302), (119, 305)]
+    assert came(some, "twice") == [(119, 305)]
+    assert came(some, "quiet") == came(every, "quiet") == [(700, True)]
+    assert some["windows"]["leftOut"] == {"before": 0, "after": 1}
+    assert every["windows"]["leftOut"] == {"before": 0, "after": 0}
+    assert (some["played"], every["played"]) == (4, 6)
+    assert all(each["differs"] for each in every["windows"]["results"])

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from api_builders import Caller, Served
+from api_builders import NOW, Caller, Served
 from command_runs import RAW, Run, run
 
 __all__ = ["run"]
@@ -61,3 +61,31 @@ def test_what_is_no_document_and_what_has_no_name_there_is_one_line(
         error = capsys.readouterr().err
         assert told in error
         assert len(error.splitlines()) == 1
+
+
+def test_results_of_windows_are_told_by_their_time(
+    run: Run,
+    so: str,
+    alice: Caller,
+    served: Served,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for number in range(3):
+        at = int(NOW) - 7200 + 60 * number
+        body = b'{"channels":{"x":{"current-value":1}},"lastUpdate":%d}' % at
+        assert alice.put(so, body).status_code == 202
+    served.store()
+    window = {"window": {"type": "tumbling", "size": "1m", "emit": "updates"}}
+    count = {"window": {"type": "count", "size": 2}}
+    file = tmp_path / "cellar.json"
+    streams = {**RAW["streams"], "out": CODE | window, "pairs": CODE | count}
+    file.write_text(json.dumps({"version": "0.2.0", "streams": streams}))
+
+    assert run("try", file, "--last", "2") == 0
+    told = capsys.readouterr().out
+    assert ", early 1" in told
+    assert "2 updates played, 0 of them differ" in told
+    assert "left out, as they may hold what was not played: 0 windows before, 2 after" in told
+    assert "note: " in told
+    assert "pairs: where windows of so many updates begin" in told

@@ -264,3 +264,22 @@ def test_what_no_form_could_send_back_is_not_edited(
 
 def test_a_form_has_room_for_the_largest_text() -> None:
     assert MAX_TEXT_BYTES + 16_384 <= MAX_FORM_BYTES
+
+
+def test_trying_windows_shows_their_results_by_time(
+    served: Served, client: FlaskClient, tenant: Caller, so: str
+) -> None:
+    """With an update nothing of them differs: they end later, by themselves."""
+    second = int(NOW) - 7200
+    for at in (second, second + 1):
+        assert tenant.put(so, b'{"channels":{"x":{"current-value":3}},"lastUpdate":%d}' % at)
+    served.store()
+    form = edit(client, so)
+    window = '"twice": {"window": {"type": "tumbling", "size": "1m", "emit": "updates"},'
+    form["text"] = form["text"].replace('"twice": {', window, 1)
+    answer = send(client, so, form | {"last": "1000"}, "try")
+
+    text = html.unescape(answer.text)
+    assert answer.status_code == 200, text
+    assert "results of windows would differ" in text
+    assert '<span class="badge">early 1</span>' in text
