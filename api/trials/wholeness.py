@@ -73,8 +73,10 @@ class Whole:
         """Return what is to be known of windows that are told, or that never are."""
         found = []
         for ref, code in self._windows.items():
-            is_all = self._horizons.of_inputs(ref) == -math.inf
-            found += [f"{StreamRef(*ref)}: {each}" for each in _notes(code, is_all=is_all)]
+            horizon = self._horizons.of_inputs(ref)
+            is_all, is_late = horizon == -math.inf, horizon == math.inf
+            notes = _notes(code, is_all=is_all, is_late=is_late)
+            found += [f"{StreamRef(*ref)}: {each}" for each in notes]
         return found
 
     def _is_whole_session(
@@ -112,12 +114,19 @@ class _Horizons:
         self._found: dict[StreamRef, float] = dict.fromkeys(version.reads, since)
         self._found |= dict.fromkeys(found.missed & version.reads, math.inf)
         self._reads = {each: version.read_by(each) for each in version.concerned}
-        windows = version.windows
-        self._work_out(windows)
+        self._late = {
+            each
+            for each, code in version.windows.items()
+            if isinstance(code.window, Silence) and self._reads[each] & version.behind_windows
+        }
+        """Where it is told who is silent of those whose results come later than they say: when
+        the last one came is not stored."""
+        self._work_out(version.windows)
 
     def of_inputs(self, composite: StreamRef) -> float:
         """Return it of all that the composite reads together."""
-        return max([self._found.get(each, -math.inf) for each in self._reads[composite]])
+        found = max([self._found.get(each, -math.inf) for each in self._reads[composite]])
+        return math.inf if composite in self._late and found > -math.inf else found
 
     def _work_out(self, windows: Mapping[StreamRef, WindowsOf]) -> None:
         readers: dict[StreamRef, list[StreamRef]] = {}
@@ -158,9 +167,11 @@ def _gap(window: Window) -> int:
     return (window.gap or 0) * (NS // 1000)
 
 
-def _notes(code: WindowsOf, *, is_all: bool) -> Iterable[str]:
+def _notes(code: WindowsOf, *, is_all: bool, is_late: bool) -> Iterable[str]:
     window = code.window
     if isinstance(window, Silence):
+        if is_late:
+            yield "when the last windows came is not stored: who was silent is left out"
         return
     if window.time == "arrival":
         yield "when updates arrived is not stored: it is cut by lastUpdate here"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -17,6 +17,7 @@ from put_off_runs import Runs, Whims
 from python_evaluator import PythonEvaluator, Trigger
 
 from api.stepping.step import Step
+from api.trials import trying
 from api.trials.stored import Reading, Stored, _first
 from api.trials.trial import Found, Trial, Update
 from api.trials.trying import TrialsHere
@@ -59,6 +60,14 @@ GRAPHS: dict[str, tuple[dict[str, tuple[str, ...]], set[str]]] = {
     "windows of windows": ({"c0": ("d0",), "c1": ("c0", "d1")}, {"c0", "c1"}),
     "a circle": ({"c0": ("d0", "c1"), "c1": ("c0",)}, {"c0"}),
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _in_no_hurry() -> Iterator[None]:
+    """A busy machine is to break no law."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(trying, "SECONDS", 600.0)
+        yield
 
 
 class Came(NamedTuple):
