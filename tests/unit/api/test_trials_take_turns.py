@@ -55,7 +55,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> TrialsApart:
 
 def trial(caller: int) -> Trial:
     made = [replace(a_service_object({"c": ["d"]}), inputs={}, read_in={})]
-    return Trial(caller, Scope(), "so", made, made, 100, 100)
+    return Trial(caller, Scope(), "so", made, made, 100, 100, 1_700_000_000_000)
 
 
 def test_a_short_one_is_over_long_before_a_long_one_that_began_earlier(
