@@ -61,7 +61,7 @@ def trial(caller: int) -> Trial:
 def test_a_short_one_is_over_long_before_a_long_one_that_began_earlier(
     trials: TrialsApart,
 ) -> None:
-    """A step of each in turn (`in_turns`, tests of searches): an update is a step."""
+    """A step of each in turn (`in_turns`, tests of searches): an update is a step, and the time behind the last."""
     long, short = trials.steps(trial(1)), trials.steps(trial(2))
     told = [next(long)]
     answers = []
@@ -70,8 +70,8 @@ def test_a_short_one_is_over_long_before_a_long_one_that_began_earlier(
         told.append(next(long))
     told += list(long)
 
-    assert len(answers) == SHORT + 2
-    assert len(told) == LONG + 2
+    assert len(answers) == SHORT + 3
+    assert len(told) == LONG + 3
     assert orjson.loads(answers[-1])["played"] == SHORT
     assert orjson.loads(told[-1].documents)["played"] == LONG
 
