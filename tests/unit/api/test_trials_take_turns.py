@@ -61,7 +61,7 @@ def trial(caller: int) -> Trial:
 def test_a_short_one_is_over_long_before_a_long_one_that_began_earlier(
     trials: TrialsApart,
 ) -> None:
-    """A step of each in turn (`in_turns`, tests of searches): an update is a step, and the time behind the last."""
+    """A step of each in turn (`in_turns`, tests of searches): an update is one, and the end."""
     long, short = trials.steps(trial(1)), trials.steps(trial(2))
     told = [next(long)]
     answers = []
