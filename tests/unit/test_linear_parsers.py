@@ -38,6 +38,7 @@ NOT_OF_CLIENTS = {
     "api/platform/telling.py": "metrics of our own programs",
     "api/search/blocks.py": "updates as they are stored",
     "api/trials/comparing.py": "updates as the sandbox has made them",
+    "api/trials/wholeness.py": "windows as their operator has made them",
     "api/exports/writer.py": "updates as they are stored",
     "api/documents/actions.py": "documents as they are stored",
     "api/documents/claim_codes.py": "codes of a fixed length",
