@@ -1,6 +1,6 @@
 """How long a trial of a changed document takes, by what its composites are.
 
-The last updates of two streams are played through the version in force and through a changed
+The last updates of a stream are played through the version in force and through a changed
 one, by what computes trials beside an API process: with code in V8, without HTTP and Postgres.
 """
 
@@ -105,19 +105,18 @@ def _update(number: int, seconds: int) -> Update:
     timestamp = BASE + number * seconds
     channels = {"celsius": {"current-value": 20 + number % 17}}
     document = orjson.dumps({"channels": channels, "lastUpdate": timestamp})
-    return Update(StreamRef("so", f"air{number % 2}"), timestamp, document, played=True)
+    return Update(StreamRef("so", "air"), timestamp, document, played=True)
 
 
 def _service_object(name: str, code: str) -> ServiceObject:
-    """A composite that reads a group of two streams."""
+    """A composite that reads one stream."""
     options, value = SHAPES[name]
     simple = {"channels": {"celsius": {"type": "number"}}}
     text = f"function(air) {{ return {value}{code} }}"
     composite = {"channels": {"x": {"type": "number", "current-value": text}}} | options
     body = {
         "version": "0.2.0",
-        "groups": {"air": {"soIds": ["so"], "stream": "air0"}},
-        "streams": {"air0": simple, "air1": simple, "c": composite},
+        "streams": {"air": simple, "c": composite},
     }
     definition = parse_service_object(body, "so", argument_names)
     numbers = {each.ref.stream: number for number, each in enumerate(definition.streams)}
