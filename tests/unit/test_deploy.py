@@ -40,11 +40,16 @@ OTHERS_PORTS = {53, 5432, 9092, 9093}
 OURS = {value for name, value in by_name(Settings()).items() if name.endswith("_port")}
 SETTINGS = {f"SERVIOTICY_{name.upper()}" for name in DECLARED}
 SECRETS = {f"SERVIOTICY_{name.upper()}" for name, each in DECLARED.items() if each.secret}
+STARTS_NOTHING = {
+    "environment",
+    "network.yaml",
+    "scaling.yaml",
+    "servioticy.target",
+    "settings.yaml",
+}
 KNOWN = SETTINGS | {ALIVE_FILE}
 FILES = sorted(
-    each
-    for folder in ("docker", "kubernetes", "systemd")
-    for each in (DEPLOY / folder).iterdir()
+    each for folder in ("docker", "kubernetes", "systemd") for each in (DEPLOY / folder).iterdir()
 )
 
 
@@ -77,22 +82,21 @@ def test_no_file_holds_a_secret(file: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_every_command_is_one_that_there_is(file: Path) -> None:
-    said = re.findall(r"\bservioticy(?:\", \"|, | )([a-z]+)\b", _without_comments(file))
-    given = [each for each in said if each != "servioticy"]
+    begins = r"\[servioticy, |\[\"servioticy\", \"|/bin/servioticy "
+    given = re.findall(rf"(?:{begins})([a-z]+)", _without_comments(file))
 
     for each in given:
         assert each in {*PROGRAMS, "migrate"}
         parser().parse_args([each])
-    assert given or file.name in {"settings.yaml", "scaling.yaml", "network.yaml"} | {
-        "environment",
-        "servioticy.target",
-    }
+    assert given or file.name in STARTS_NOTHING
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_every_port_is_the_default_of_a_setting(file: Path) -> None:
     text = _without_comments(file)
-    numbers = re.findall(r"(?:port: |Port: |EXPOSE |port: \"|127\.0\.0\.1:|://[\w.-]+:)(\d+)", text)
+    numbers = re.findall(
+        r"(?:port: |Port: |EXPOSE |port: \"|127\.0\.0\.1:|://[\w.-]+:)(\d+)", text
+    )
 
     assert {int(each) for each in numbers} - OURS - OTHERS_PORTS - {8443} == set()
 
@@ -179,7 +183,9 @@ def test_ports_that_policies_and_probes_name_are_named_by_containers() -> None:
 
 
 def test_all_that_nobody_lets_in_or_out_stays_where_it_is() -> None:
-    nobody = next(each for each in _of("NetworkPolicy") if each["metadata"]["name"].endswith("ody"))
+    nobody = next(
+        each for each in _of("NetworkPolicy") if each["metadata"]["name"].endswith("ody")
+    )
 
     assert nobody["spec"]["policyTypes"] == ["Ingress", "Egress"]
     assert not {"ingress", "egress"} & nobody["spec"].keys()
@@ -197,9 +203,10 @@ def test_compose_starts_every_program_after_the_schema() -> None:
         assert own["build"]["target"] == name
         assert (DEPLOY / "docker" / own["build"]["context"]).resolve() == DEPLOY.parent
         assert own["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
-        assert own["environment"]["SERVIOTICY_DSN"] == found["migrate"]["environment"][
-            "SERVIOTICY_DSN"
-        ]
+        assert (
+            own["environment"]["SERVIOTICY_DSN"]
+            == found["migrate"]["environment"]["SERVIOTICY_DSN"]
+        )
         assert own["read_only"]
         assert all(each.startswith("127.0.0.1:") for each in own.get("ports", []))
 
@@ -210,9 +217,7 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
         pytest.skip("there is no systemd-analyze here")
     files = units_with("/bin/true", tmp_path)
 
-    done = subprocess.run(
-        [program, "verify", *files], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([program, "verify", *files], capture_output=True, text=True, check=False)
 
     ours = [line for line in done.stderr.splitlines() if "servioticy" in line]
     assert (done.returncode, ours) == (0, [])
@@ -237,5 +242,3 @@ def _ports(container: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _without_comments(file: Path) -> str:
     return re.sub(r"(?m)^\s*#.*$", "", file.read_text("utf-8"))
-
-
