@@ -21,6 +21,7 @@ NOT_TOLD = {
     ("POST", "/{so}/streams/{s}/search"): "reads",
     ("DELETE", "/jobs/{job}"): "that it has begun is told; what is cancelled leaves nothing",
     ("POST", "/{so}/try"): "nothing changes: it is tried on what is stored",
+    ("POST", "/{so}/versions"): "nothing is in force by it: that it is put in force is told",
     ("POST", "/{so}/actuations/{actuation}"): "an actuation says itself what became of it",
     ("PUT", "/{so}/actuations/{actuation}"): "an actuation says itself what became of it",
     ("POST", "/subscriptions/{id}/test"): "nothing is defined: one request is sent",
