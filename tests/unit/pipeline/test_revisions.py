@@ -72,9 +72,11 @@ class Platform:
         self.take()
 
     def take(self) -> None:
+        """All that has come, and what was put off of it, as the machine was busy."""
         state = self.platform.state
         while state.progress[0].next_offset < len(state.log[0]):
             self.runs.take(state.progress[0].next_offset, len(state.log[0]))
+            self.runs.finish()
 
     def stored(self, stream: str) -> dict[int, dict[str, Any]]:
         names = {number: ref for ref, number in self.platform.state.streams.items()}
