@@ -13,6 +13,7 @@ from sandbox.text import argument_names
 __all__ = [
     "FAULT_KINDS",
     "INPUT",
+    "JSON",
     "RESULT",
     "Binding",
     "ChannelCode",
@@ -28,6 +29,10 @@ INPUT = -1
 
 RESULT = -2
 """As a Binding's argument: the new update. Only a post filter may use it."""
+
+JSON = "json"
+"""As the type of a ChannelCode: any JSON, null too. No channel of a document is of this type: it
+is what a fold keeps, and messages call it by its name alone."""
 
 FAULT_KINDS = frozenset(
     {

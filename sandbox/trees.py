@@ -71,6 +71,9 @@ class Node:
     in order (null for its own), and `lastUpdate`."""
     reads: bool = True
     """It looks at last updates, its own and its inputs'; else at what wakes it alone."""
+    apart: bool = False
+    """What it makes is nobody's but another composite's: each is a step of its own, also where one
+    computation makes a single one."""
 
     def comes(self, argument: int, number: int) -> bool:
         """Tell whether an input comes with what wakes the composite through `argument`."""

@@ -11,7 +11,8 @@ from servioticy.domain.documents.code import POST_FILTER, PRE_FILTER, code_of
 from servioticy.domain.documents.codes import BAD_CODE, TOO_SLOW
 from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.model import Composite, Definition, StreamRef
-from servioticy.domain.scripts import program
+from servioticy.domain.scripts import programs_of
+from servioticy.domain.windowed import FOLD
 from servioticy.errors import Unavailable
 
 SECONDS = 10.0
@@ -41,11 +42,12 @@ class Snippets:
         cannot.
         """
         composites = [
-            (stream.ref, stream.composite)
+            (stream.ref, stream.composite, each)
             for stream in definition.streams
             if stream.composite is not None
+            for each in programs_of(stream)
         ]
-        programs = [program(ref, 0, composite) for ref, composite in composites]
+        programs = [each for *_, each in composites]
         try:
             problems = self._pool.check_all(programs, within=self._seconds)
         except TookTooLong as error:
@@ -55,7 +57,7 @@ class Snippets:
             raise Unavailable(f"the sandbox cannot look at the code: {error}") from error
         return [
             each
-            for (ref, composite), found in zip(composites, problems, strict=True)
+            for (ref, composite, _), found in zip(composites, problems, strict=True)
             for each in _placed(ref, composite, found)
         ]
 
@@ -67,7 +69,7 @@ def _placed(ref: StreamRef, composite: Composite, problems: list[str]) -> Iterat
     """
     stream = WHOLE.at("streams", ref.stream, words=f"stream {ref.stream}")
     parts = {f"channel {each.name}": code_of(stream, each.name) for each in composite.channels}
-    parts |= {name: stream.at(name) for name in (PRE_FILTER, POST_FILTER)}
+    parts |= {name: stream.at(name) for name in (PRE_FILTER, POST_FILTER, FOLD)}
     for problem in problems:
         where, _, _ = problem.partition(": line ")
         reason = f"{stream.words}: {problem}"

@@ -128,7 +128,8 @@ class Watched(Stepwise):
         if wake.argument != CLOCK:
             self._whole.takes(self._refs[node], event.timestamp)
         asked = Computation(node, event, wake, self._at)
-        found = operator.once(self.call.wiring.nodes, asked, lasts, kept)
+        name = self.call.names[node]
+        found = operator.once(self.call.wiring.nodes, asked, lasts, kept, name, self._run)
         self._operating += thread_time() - began
         return found, 0.0
 
@@ -152,6 +153,9 @@ class Watched(Stepwise):
             self._sizes[key] = size
 
     def _evaluated(self, _tree: int, _node: int, call: Call) -> Grown:
-        within = max(0.001, self._until - time.monotonic())
-        (grown,) = self._means.javascript.evaluate(self._means.tenant, [call], within)
+        (grown,) = self._run([call])
         return grown
+
+    def _run(self, calls: Sequence[Call]) -> Sequence[Grown]:
+        within = max(0.001, self._until - time.monotonic())
+        return self._means.javascript.evaluate(self._means.tenant, calls, within)

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from sandbox.guest.engines import Engine, Handle, NotParsed
-from sandbox.program import INPUT, RESULT, Path, Program
+from sandbox.program import INPUT, JSON, RESULT, ChannelCode, Path, Program
 from sandbox.text import IDENTIFIER, argument_names, normal_type, skip_blank, without_end
 
 _PLACES = ("(function(){return (", "\n)})"), ("(function(){return [0?", "\n:0]})")
@@ -36,7 +36,7 @@ Place: TypeAlias = tuple[int, int, str]
 
 _ODD_LINES = re.compile("\r(?!\n)|[\u2028\u2029]")
 
-_SCALARS = frozenset({"number", "string", "boolean", "geo_point"})
+_SCALARS = frozenset({"number", "string", "boolean", "geo_point", JSON})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Compiler:
         functions: dict[str, list[str]] = {}  # the channels of each
         inputs = {*program.arguments, "$input"}
         for channel in program.channels:
-            where = f"channel {channel.name}"
+            where = _what(channel)
             if not _known(normal_type(channel.type)):
                 problems.append(f"{where}: line 1: unknown type {channel.type!r}")
             code = self._alone(where, channel.code, problems, deadline)
@@ -158,6 +158,11 @@ def _arguments_problem(code: str, inputs: set[str]) -> str:
     except ValueError as error:
         return str(error)
     return ""
+
+
+def _what(channel: ChannelCode) -> str:
+    """What messages call it."""
+    return channel.name if channel.type == JSON else f"channel {channel.name}"
 
 
 def _known(name: str) -> bool:
@@ -247,7 +252,7 @@ def _parts(
             for code, what in ((pre, "pre-filter"), (post, "post-filter"))
         ),
         *(
-            _Part(form.format(code), code, f"channel {channel.name}")
+            _Part(form.format(code), code, _what(channel))
             for code, channel in zip(codes, program.channels, strict=True)
         ),
     ]

@@ -197,6 +197,8 @@ class Composite:
     """Its code reads windows of its inputs, or of their silence, instead of their last updates."""
     windowed: bool = False
     """Its inputs are windows, all of which come with what wakes it."""
+    looks_at_others: bool = False
+    """Of one that is nobody's but another composite's: it looks at last updates all the same."""
     revises: bool = False
     """Some of these have not ended, or are told again: what comes of them are revisions."""
 

@@ -159,7 +159,8 @@ def _node(
         name,
         keeps,
         composite.windowed,
-        stream.feeds is None,
+        stream.feeds is None or composite.looks_at_others,
+        stream.feeds is not None,
     )
 
 

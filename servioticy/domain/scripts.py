@@ -6,16 +6,18 @@ Beside what asks evaluators nothing else below the programs imports the sandbox.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from weakref import WeakValueDictionary
 
 from sandbox.encoding import encode_program
 from sandbox.program import RESULT as RESULT_ARGUMENT
-from sandbox.program import Binding, ChannelCode, Program
-from servioticy.domain.model import Composite, StreamRef
+from sandbox.program import JSON, Binding, ChannelCode, Program
+from servioticy.domain.model import Composite, Stream, StreamRef
 from servioticy.domain.references import RESULT
+from servioticy.domain.windowed import FOLD, STATE, WindowsOf, parts
+from servioticy.domain.windows.model import Fold
 
 CHANCE = b"random"
 """What code says that depends on the program's id: `Math.random` is seeded by it."""
@@ -56,11 +58,35 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
         post_filter=composite.post_filter,
         bindings=tuple(bindings),
     )
+    return _identified(content, program_name(ref, version))
+
+
+def fold_program(fold: Fold, inputs: Sequence[str], name: str) -> Program:
+    """The program of a fold over windows of these inputs, of the stream's program of that name.
+
+    What it makes is a channel's value that is any JSON.
+    """
+    channels = (ChannelCode(FOLD, fold.code, JSON),)
+    return _identified(Program("", "function", (STATE, *inputs), channels), name)
+
+
+def programs_of(stream: Stream, version: int = 0) -> Iterator[Program]:
+    """The programs by which a stream is computed."""
+    for part in parts(stream):
+        composite = part.composite
+        if composite is None:
+            continue
+        if composite.operator is None:
+            yield program(part.ref, version, composite)
+        elif isinstance(composite.operator, WindowsOf) and composite.operator.fold is not None:
+            names = [each.name for each in composite.inputs]
+            yield fold_program(composite.operator.fold, names, program_name(part.ref, version))
+
+
+def _identified(content: Program, name: str) -> Program:
     text = encode_program(content)
     digest = sha256(text).hexdigest()
-    return replace(
-        content, id=f"{digest} {program_name(ref, version)}" if CHANCE in text else digest
-    )
+    return replace(content, id=f"{digest} {name}" if CHANCE in text else digest)
 
 
 class Programs:

@@ -12,10 +12,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from servioticy.domain.model import Composite, Input, ServiceObject, Stream, WindowRef
-from servioticy.domain.windows.model import Silence, Window
+from servioticy.domain.windows.model import Fold, Silence, Window
 
 WINDOWS, SILENCE = "windows", "silence"
 """The evaluators of windows, and of silence, which is told as a window is."""
+
+FOLD = "fold"
+"""The key under which a stream has one, and what messages call it."""
+
+STATE = "state"
+"""The argument under which a fold gets what it has made so far, and code what it has made of a
+window: the last of what windows bring."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,18 @@ class WindowsOf:
         if isinstance(it, Silence):
             return it.after, self.inputs
         lengths = it.size, it.every, it.offset, it.gap, it.max, it.count, it.every_count
-        return it.kind, lengths, it.timezone, it.time, it.delay, it.idle, it.uses, self.inputs
+        cut = it.kind, lengths, it.timezone, it.time, it.delay, it.idle, it.uses, self.inputs
+        return cut if it.fold is None else (*cut, it.fold)
+
+    @property
+    def fold(self) -> Fold | None:
+        """What is done with each update of a window."""
+        return self.window.fold if isinstance(self.window, Window) else None
+
+    @property
+    def reads(self) -> bool:
+        """Whether more is read than the update that has come: others' last ones."""
+        return self.fold is not None and len(self.inputs) > 1
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -70,7 +88,14 @@ def _windows(stream: Stream, composite: Composite, window: Window | Silence) -> 
     read = composite.inputs
     code = WindowsOf(window, tuple([tuple(map(str, each.members)) for each in read]))
     evaluator = SILENCE if isinstance(window, Silence) else WINDOWS
-    windows = Composite(composite.dialect, read, (), evaluator=evaluator, operator=code)
+    windows = Composite(
+        composite.dialect,
+        read,
+        (),
+        evaluator=evaluator,
+        operator=code,
+        looks_at_others=code.reads,
+    )
     return Stream(ref, (), windows)
 
 
@@ -78,6 +103,8 @@ def _result(stream: Stream, composite: Composite) -> Stream:
     ref = WindowRef(*stream.ref)
     inputs = tuple([Input(each.name, (ref,)) for each in composite.inputs])
     window = composite.window
+    if isinstance(window, Window) and window.fold is not None:
+        inputs += (Input(STATE, (ref,)),)
     revises = isinstance(window, Window) and window.revises
     result = replace(composite, inputs=inputs, window=None, windowed=True, revises=revises)
     return replace(stream, composite=result)

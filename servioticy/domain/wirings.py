@@ -31,6 +31,7 @@ def made_wiring(nodes: tuple[trees.Node, ...]) -> Paused[trees.Wiring]:
             each.keeps,
             each.windowed,
             each.reads,
+            each.apart,
         )
         content.update(repr(facts).encode("utf-8", "surrogatepass"))
     return trees.Wiring(content.hexdigest(), nodes)

@@ -30,6 +30,8 @@
   const MAX_ELEMENTS = 4096;
   const MAX_BYTES = 1000000; // of an output; MAX_OUTPUT_BYTES in host/outputs.py
   const PIECE = 4096;
+  const MAX_DEPTH = 64; // of a state
+  const HALF = /(?:^|[^\\])(?:\\\\)*\\ud/; // of a surrogate pair, in JSON
   const ASCII = /^[\x00-\x7f]*$/;
   const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
   const POINT = /^\s*([^\s,]+)\s*,\s*([^\s,]+)\s*$/;
@@ -124,7 +126,32 @@
     return text + "]";
   };
 
+  // Whatever JSON there is of it, if that can be read anywhere: what a fold keeps. No document has
+  // a channel of this type.
+  const json = (value) => {
+    if (typeof value === "number" && !isFinite(value)) return undefined;
+    const text = stringify(value);
+    if (text === undefined || exec(HALF, text) !== null || isDeep(text)) return undefined;
+    return text.length > MAX_BYTES ? TOO_LONG : text;
+  };
+
+  function isDeep(text) {
+    if (text.length <= 2 * MAX_DEPTH) return false;
+    let depth = 0;
+    let quotes = false;
+    for (let i = 0; i < text.length; i++) {
+      const code = codeAt(text, i);
+      if (code === 34) quotes = !quotes;
+      else if (quotes) i += code === 92 ? 1 : 0;
+      else if (code === 91 || code === 123) depth += 1;
+      else if (code === 93 || code === 125) depth -= 1;
+      if (depth > MAX_DEPTH) return true;
+    }
+    return false;
+  }
+
   function binder(type) {
+    if (type === "json") return json;
     if (type === "number") return number;
     if (type === "string") return string;
     if (type === "boolean") return boolean;
@@ -259,6 +286,7 @@
       }
       channel.code = code;
       channel.bind = binder(channel.type);
+      channel.what = channel.type === "json" ? channel.name : "channel " + channel.name;
       channel.values = emptySlots(channel.parameters.length);
       channel.before = (i === 0 ? "" : ",") + stringify(channel.name) + ':{"current-value":';
       channel.after = channel.unit === null ? "}" : ',"unit":' + stringify(channel.unit) + "}";
@@ -312,14 +340,14 @@
       if (i > 0) apply(program.set, undefined, program.values);
       for (let j = 0; j < values.length; j++) values[j] = input(program, parameters[j], trigger, null);
       const value = apply(channel.code, undefined, values);
-      const missing = value === null || (typeof value === "number" && !isFinite(value));
+      const missing = channel.bind !== json && (value === null || (typeof value === "number" && !isFinite(value)));
       if (missing && program.filters) {
         verdict = fault("filtered", "channel " + channel.name + " is " + toText(value));
         return undefined;
       }
       const bound = missing ? undefined : channel.bind(value);
       if (bound === undefined) {
-        verdict = fault("error", "channel " + channel.name + ": " + describe(value) + " is not a " + channel.type);
+        verdict = fault("error", channel.what + ": " + describe(value) + " is not " + (channel.bind === json ? "JSON of " + MAX_DEPTH + " levels at most" : "a " + channel.type));
         return undefined;
       }
       text += channel.before + bound + channel.after;

@@ -167,10 +167,13 @@
   freeze(Window.prototype);
 
   // The window through an input, of the update that brings all of them; a function gets an
-  // object, all others what is in it.
+  // object, all others what is in it. What is no window is told as it is, a state or an update; a
+  // fold may change the state that it is given.
   return function windowIn(update, input, whole) {
     const { windows } = update;
     if (!isArray(windows) || input >= windows.length || windows[input] === null) return null;
-    return whole ? new Window(windows[input]) : windows[input];
+    const of = windows[input];
+    if (hasOwn(of, "value")) return hasOwn(of, "own") ? of.value : frozen(of.value);
+    return whole ? new Window(of) : of;
   };
 })

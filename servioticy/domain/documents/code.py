@@ -42,10 +42,12 @@ class Written(NamedTuple):
     channels: list[Code]
     pre_filter: Code | None
     post_filter: Code | None
+    fold: Code | None = None
+    """Of its windows: no code of the stream's own output."""
 
     @property
     def codes(self) -> list[Code]:
-        """All of its code."""
+        """All of its code that makes outputs."""
         filters = (self.pre_filter, self.post_filter)
         return self.channels + [each for each in filters if each is not None]
 

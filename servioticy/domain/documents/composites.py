@@ -25,10 +25,12 @@ from servioticy.domain.documents.codes import (
 from servioticy.domain.documents.dialects import NEWEST, is_function
 from servioticy.domain.documents.errors import BadDocument, Part
 from servioticy.domain.documents.expressions import parse_expressions
+from servioticy.domain.documents.folds import fold_of, with_state
 from servioticy.domain.documents.functions import parse_functions
 from servioticy.domain.documents.options import parse_options
 from servioticy.domain.documents.over_windows import given, over_windows
 from servioticy.domain.model import Channel, Composite, StreamRef
+from servioticy.domain.windowed import FOLD
 
 MAX_CODE = 65_536
 """Bytes of code in one place, as written; all code of a document has a limit of its own."""
@@ -49,7 +51,7 @@ def parse_composite(
     source that the document does not have, or where it is too long.
     """
     if all(channel.code is None for channel in channels):
-        for key in given(content):
+        for key in [*given(content), *([FOLD] if content.get(FOLD) is not None else [])]:
             reason = "is for a stream whose channels have a current-value"
             raise stream.at(key, words=key).bad(reason, BAD_WINDOW)
         return None
@@ -59,7 +61,10 @@ def parse_composite(
     codes = [Code(each.code or "", code_of(stream, each.name)) for each in channels]
     pre, post = (_filter(content, name, stream) for name in (PRE_FILTER, POST_FILTER))
     written = Written(ref, stream, codes, pre, post)
-    for code in written.codes:
+    fold = fold_of(written, content, context)
+    if fold is not None:
+        written, context = written._replace(fold=fold), with_state(context)
+    for code in written.codes if fold is None else [*written.codes, fold]:
         if size(code.text) > MAX_CODE:
             reason = f"{stream.words}: more than {MAX_CODE} bytes of code in one place"
             raise BadDocument(reason, code.part.pointer, TOO_MUCH)

@@ -24,6 +24,8 @@ def parse_functions(written: Written, context: Context) -> Parsed:
     """Understand the code of a stream. Raises BadDocument."""
     names: dict[str, Part] = {}
     channels = [_function(each, names, context) for each in written.channels]
+    if written.fold is not None:
+        _function(written.fold, names, context)
     inputs = inputs_of(names, "a function", written, context)
     own = written.ref.stream
     if own not in names and own_input(written.ref, inputs) is None:

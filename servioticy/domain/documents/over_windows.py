@@ -8,10 +8,12 @@ from typing import Any
 from servioticy.domain.documents.code import Context, Written
 from servioticy.domain.documents.codes import BAD_WINDOW, TOO_MUCH
 from servioticy.domain.documents.durations import milliseconds
+from servioticy.domain.documents.folds import fold_over
 from servioticy.domain.documents.functions import TRIGGER
 from servioticy.domain.documents.options import FIELDS
 from servioticy.domain.documents.windows import parse_window
 from servioticy.domain.model import Composite
+from servioticy.domain.windowed import STATE
 from servioticy.domain.windows.model import Silence
 
 WINDOW = "window"
@@ -51,7 +53,11 @@ def over_windows(
         if field.encode_name in content:
             reason = f"has no meaning beside {key}"
             raise stream.at(field.encode_name, words=field.encode_name).bad(reason, BAD_WINDOW)
-    inputs = tuple([each for n, each in enumerate(composite.inputs) if n != composite.own])
+    inputs = tuple([
+        each
+        for n, each in enumerate(composite.inputs)
+        if n != composite.own and (written.fold is None or each.name != STATE)
+    ])
     named = _named(composite, written, context)
     if composite.own is not None and composite.inputs[composite.own].name in named:
         own = composite.inputs[composite.own].name
@@ -69,6 +75,8 @@ def over_windows(
     if len(inputs) * len(window.uses.by) > MAX_ASPECTS:
         reason = f"inputs times channels that `by` names are at most {MAX_ASPECTS}"
         raise part.bad(reason, TOO_MUCH)
+    if written.fold is not None:
+        window = replace(window, fold=fold_over(window, written.fold, context))
     return replace(composite, inputs=inputs, own=None, window=window)
 
 
@@ -76,4 +84,5 @@ def _named(composite: Composite, written: Written, context: Context) -> set[str]
     """What its code names as inputs."""
     if composite.dialect == "expression":
         return {each.source for each in composite.references}
-    return {name for each in written.channels for name in context.argument_names(each.text)}
+    codes = [*written.channels, written.fold] if written.fold is not None else written.channels
+    return {name for each in codes for name in context.argument_names(each.text)}

@@ -41,6 +41,7 @@ STREAM = (
     "dataTTL",
     "window",
     "silent",
+    "fold",
     *[each.encode_name for each in FIELDS],
 )
 CHANNEL = ("type", "unit", "current-value")

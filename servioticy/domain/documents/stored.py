@@ -259,4 +259,7 @@ def _memory_of_composite(composite: Composite) -> int:
     )
     filters = getsizeof(composite.pre_filter) + getsizeof(composite.post_filter)
     channels = sum(map(_memory_of_channel, composite.channels))
-    return 300 + 120 * len(composite.inputs) + references + filters + channels
+    window = composite.window
+    fold = window.fold if isinstance(window, Window) else None
+    folds = 200 + getsizeof(fold.code) if fold is not None else 0
+    return 300 + 120 * len(composite.inputs) + references + filters + channels + folds

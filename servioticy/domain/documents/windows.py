@@ -125,7 +125,7 @@ def _of_time(kind: Kind, content: dict[str, Any], part: Part, uses: Uses) -> Win
     if size is not None and kind == "hopping":
         place = part.at("every", words="every")
         every = length(content["every"], place)
-        _check_steps(_about(size), _about(every), place)
+        _check_steps(about(size), about(every), place)
     time, delay, idle = _events(content, part)
     early = _emit(content, part)
     lateness = milliseconds(
@@ -185,7 +185,7 @@ def _check_revised(
     size: Length, every: Length, early: int | None, lateness: int, part: Part
 ) -> None:
     """Raise BadDocument where one update would make too many results, or too much be kept."""
-    whole, step = _about(size), _about(every)
+    whole, step = about(size), about(every)
     if (early is not None or lateness) and whole > MAX_REVISED * step:
         key = "lateness" if early is None else "emit"
         reason = (
@@ -206,7 +206,7 @@ def _offset(content: dict[str, Any], size: Length | None, part: Part) -> int:
         return 0
     place = part.at("offset", words="offset")
     offset = milliseconds(content["offset"], place, 0)
-    if offset >= _about(size):
+    if offset >= about(size):
         raise place.bad("has to be shorter than the size", BAD_WINDOW)
     return offset
 
@@ -239,7 +239,7 @@ def _check_steps(size: int, every: int, part: Part) -> None:
         raise part.bad(reason, TOO_MUCH)
 
 
-def _about(size: Length) -> int:
+def about(size: Length) -> int:
     """Return its milliseconds, where a day has 24 hours, and a month its least 28 days."""
     units = {"milliseconds": 1, "days": MILLISECONDS["d"], "months": 28 * MILLISECONDS["d"]}
     return size.amount * units[size.unit]

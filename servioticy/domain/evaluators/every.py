@@ -14,9 +14,9 @@ from servioticy.domain.windowed import SILENCE, WINDOWS
 
 def every(javascript: Evaluator) -> Evaluators:
     """Return the evaluators, that of JavaScript among them."""
-    return {JAVASCRIPT: javascript, **operators()}
+    return {JAVASCRIPT: javascript, **operators(javascript)}
 
 
-def operators() -> Mapping[str, Operators]:
-    """Return those of composites that an operator computes."""
-    return {WINDOWS: Operators(Windows()), SILENCE: Operators(Silences())}
+def operators(javascript: Evaluator | None = None) -> Mapping[str, Operators]:
+    """Return those of composites that an operator computes; `javascript` runs their code."""
+    return {WINDOWS: Operators(Windows(), javascript), SILENCE: Operators(Silences())}

@@ -9,14 +9,14 @@ the log, so computing never looks at a clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from time import thread_time
-from typing import NamedTuple, NoReturn, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from time import monotonic, thread_time
+from typing import NamedTuple, NoReturn, Protocol, TypeAlias
 
 from sandbox import ProcessorSeconds, TookTooLong
 from sandbox.trees import CLOCK, Call, Event, Grown, Kept, Last, Made, Node, Wake
 from servioticy.domain.cache import Cache
-from servioticy.domain.evaluators.evaluator import Lacking
+from servioticy.domain.evaluators.evaluator import Evaluator, Lacking
 from servioticy.domain.evaluators.steps import Outcome, inputs_read
 from servioticy.domain.evaluators.stepwise import KeptBefore, Stepwise
 from servioticy.domain.operator_code import OperatorCode
@@ -46,6 +46,15 @@ class Ends(Exception):
         self.kind = kind
 
 
+Run: TypeAlias = Callable[[Sequence[Call]], Sequence[Grown]]
+"""Has code run in the tenant's sandbox: what comes of each call. It answers with nothing where all
+of this is to be done again, once more is known."""
+
+
+def _runs_nothing(_calls: Sequence[Call]) -> NoReturn:
+    raise AssertionError("this operator has been given nobody who runs code")
+
+
 class Step(NamedTuple):
     """A computation."""
 
@@ -64,6 +73,9 @@ class Step(NamedTuple):
     """The last update of each input."""
     own: Last | None
     """The composite's last output."""
+    name: str = ""
+    """Of its code, for accounts and suspensions."""
+    run: Run = _runs_nothing
 
 
 class Computation(NamedTuple):
@@ -169,8 +181,10 @@ class Operator(Protocol):
 class Operators:
     """The evaluator of composites that an operator computes."""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, javascript: Evaluator | None = None) -> None:
+        """`javascript`: who runs code that the operator has to ask for what it computes."""
         self._operator = operator
+        self._javascript = javascript
         self._used: Cache[str, float] = Cache(MAX_TENANTS)
 
     def evaluate(
@@ -181,7 +195,18 @@ class Operators:
         Where a computation lacks something, those after it are tried without it, to see what they
         lack: else it would be asked for once for each update.
         """
-        began = thread_time()
+        began, waiting = thread_time(), monotonic()
+
+        def run(calls: Sequence[Call]) -> Sequence[Grown]:
+            spent = monotonic() - waiting
+            if self._javascript is None:
+                _runs_nothing(calls)
+            if within is not None and spent >= within:
+                raise TookTooLong(spent, within)
+            return self._javascript.evaluate(
+                tenant, calls, None if within is None else within - spent
+            )
+
         try:
             lacking = [
                 (key, number) for number, call in enumerate(calls) for key in self._unknown(call)
@@ -191,7 +216,7 @@ class Operators:
             found = []
             until = None if within is None else began + within
             for number, call in enumerate(calls):
-                steps = _Steps(call, self._operator, until, MAX_LACKING - len(lacking))
+                steps = _Steps(call, self._operator, until, MAX_LACKING - len(lacking), run)
                 found.append(steps.grow())
                 lacking += [(key, number) for key in steps.lacking]
             if lacking:
@@ -207,9 +232,14 @@ class Operators:
         computation: Computation,
         lasts: Mapping[int, Last],
         kept: KeptBefore,
+        name: str,
+        run: Run,
     ) -> Outcome:
-        """What comes of one computation, where all that is kept is at hand."""
-        return computed(self._operator, nodes, computation, lasts, Nothing(kept))
+        """What comes of one computation, where all that is kept is at hand.
+
+        `name` is that of its code, which `run` has run where the operator asks for it.
+        """
+        return computed(self._operator, nodes, computation, lasts, Nothing(kept), name, run)
 
     def is_ready(self, _tenant: str) -> bool:
         """Nothing has to be started."""
@@ -217,7 +247,10 @@ class Operators:
 
     def processor_seconds(self, tenant: str) -> ProcessorSeconds:
         """What the tenant's computations have taken."""
-        return ProcessorSeconds(self._used.get(tenant) or 0.0)
+        used = ProcessorSeconds(self._used.get(tenant) or 0.0)
+        if self._javascript is None:
+            return used
+        return used.plus(self._javascript.processor_seconds(tenant))
 
     def _unknown(self, call: Call) -> Iterator[tuple[int, bytes]]:
         """The keys that the events of a call lead to a look at, and that are not known."""
@@ -244,7 +277,12 @@ class _Steps(Stepwise):
     """Grows the trees of a call by an operator."""
 
     def __init__(
-        self, call: Call, operator: Operator, until: float | None = None, room: int = 1
+        self,
+        call: Call,
+        operator: Operator,
+        until: float | None = None,
+        room: int = 1,
+        run: Run = _runs_nothing,
     ) -> None:
         """`until`: of what this thread has taken of the processor, in seconds. Where entries are
         lacking it is tried on, as long as there is `room` for more of them."""
@@ -253,6 +291,7 @@ class _Steps(Stepwise):
         self._began = thread_time()
         self._until = until
         self._room = room
+        self._run = run
         self.lacking: dict[tuple[int, bytes], None] = {}
         """What computations lack: then nothing has come of any."""
 
@@ -271,10 +310,14 @@ class _Steps(Stepwise):
             at = self.call.at[self._tree_number] if self.call.at else 0
             asked = Computation(node, event, wake, at)
             nodes = self.call.wiring.nodes
-            return computed(self._operator, nodes, asked, lasts, kept), 0.0
+            name, run = self.call.names[node], self._run_unless_lacking
+            return computed(self._operator, nodes, asked, lasts, kept, name, run), 0.0
         except Lacking as more:
             self.lacking.update(dict.fromkeys(more.keys))
             return NOTHING_YET
+
+    def _run_unless_lacking(self, calls: Sequence[Call]) -> Sequence[Grown]:
+        return [] if self.lacking else self._run(calls)
 
 
 class Nothing(Mapping[tuple[int, bytes], Kept]):
@@ -307,8 +350,13 @@ def computed(
     computation: Computation,
     lasts: Mapping[int, Last],
     kept: KeptBefore,
+    name: str,
+    run: Run,
 ) -> Outcome:
-    """What comes of a computation of one of these streams. Raises Lacking."""
+    """What comes of a computation of one of these streams. Raises Lacking.
+
+    `name` is that of its code, which `run` has run where the operator asks for it.
+    """
     node, event, wake, at = computation
     composite = nodes[node]
     entries = Entries(node, kept)
@@ -325,7 +373,8 @@ def computed(
     argument = None if by_clock else wake.argument
     trigger = Last(event.node, event.timestamp, b"" if by_clock else event.document)
     source = nodes[event.node].name
-    asked = Step(composite.code, at, argument, trigger, due, source, inputs, lasts.get(node))
+    own = lasts.get(node)
+    asked = Step(composite.code, at, argument, trigger, due, source, inputs, own, name, run)
     times = [each and each.timestamp for each in inputs] if composite.reads else None
     try:
         answer = operator.step(asked, entries)
@@ -340,7 +389,7 @@ def computed(
     if not answer.outputs:
         return Outcome((), answer.kind, answer.message, times, changed)
     # Where there are several each is a step of its own; a single one goes as any other does.
-    several = len(answer.outputs) > 1 or not composite.reads
+    several = len(answer.outputs) > 1 or composite.apart
     made = [
         Made(0, 0, 0, each.timestamp, each.document, None, nth if several else None)
         for nth, each in enumerate(answer.outputs)

@@ -78,7 +78,7 @@ def step(
     numbers = {each: number for number, each in enumerate(dict.fromkeys([node, *streams]))}
     inputs = tuple([numbers[each] for each in streams])
     names: tuple[str, ...] = ()
-    if composite.by_input or not composite.reads:
+    if composite.by_input or composite.keeps:
         names = tuple([call.wiring.nodes[each].name if each >= 0 else "" for each in numbers])
     clock = max(numbers.values()) + 1 if wake.argument == CLOCK else None
     wiring = single(call.wiring, node, inputs, names, clock)

@@ -38,6 +38,16 @@ class Uses:
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """What a document does with each update of a window, in place of aggregates or beside them."""
+
+    code: str
+    """A function of the state, and of inputs as they stand with the update."""
+    inputs: tuple[str, ...]
+    """The names of those."""
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """How the inputs of a stream are cut. Durations are in milliseconds."""
 
@@ -69,6 +79,7 @@ class Window:
     lateness: int = 0
     """How long after its end a window still takes updates in, by the watermark."""
     uses: Uses = Uses()
+    fold: Fold | None = None
 
     @property
     def revises(self) -> bool:

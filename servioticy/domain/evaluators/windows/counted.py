@@ -7,6 +7,7 @@ from math import gcd
 from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
 from servioticy.domain.evaluators.windows.cutting import Closed, Found
+from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import Head, Pane
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.windows.model import Window
@@ -15,12 +16,13 @@ from servioticy.domain.windows.model import Window
 class Counted:
     """A window is full in the tree of the update that fills it."""
 
-    def __init__(self, window: Window, head: Head, contents: Contents) -> None:
+    def __init__(self, window: Window, head: Head, contents: Contents, folds: Folds) -> None:
         self._size = window.count or 1
         self._every = window.every_count or self._size
         self._pane = gcd(self._size, self._every)
         self._head = head
         self._contents = contents
+        self._folds = folds
         self._is_full = False
 
     def take(self, taken: Taken, *, is_newest: bool) -> str:
@@ -29,6 +31,7 @@ class Counted:
             return f"its stream has sent what is as new as {taken.timestamp}"
         head = self._head
         self._add(head.counted // self._pane, taken)
+        self._folds.take(self._windows())
         head.counted += 1
         self._is_full = (
             head.counted >= self._size and not (head.counted - self._size) % self._every
@@ -42,14 +45,22 @@ class Counted:
         head = self._head
         found, problem = [], ""
         try:
-            found.append(self._window(head.panes))
+            found.append(self._window(head.panes, head.counted))
         except Ends as end:  # others come after it
             problem = str(end)
         left = self._size - self._every
         gone = [each for each in head.panes if each.begin * self._pane < head.counted - left]
         head.give_up([each.begin for each in gone])
         head.panes = head.panes[len(gone) :]
+        self._folds.give_up(head.counted)
         return Found(found, problem=problem)
+
+    def _windows(self) -> range:
+        """The windows that the next update is in, by how many have come when they are full."""
+        counted, size, every = self._head.counted, self._size, self._every
+        before = max(0, counted + 1 - size)
+        first = size + -(-before // every) * every
+        return range(first, counted + size + 1, every)
 
     def _add(self, begin: int, taken: Taken) -> None:
         head, timestamp = self._head, taken.timestamp
@@ -60,13 +71,14 @@ class Counted:
         pane.oldest, pane.newest = min(pane.oldest, timestamp), max(pane.newest, timestamp)
         self._contents.add(begin, taken)
 
-    def _window(self, panes: list[Pane]) -> Closed:
+    def _window(self, panes: list[Pane], number: int) -> Closed:
         newest = max(each.newest for each in panes)
         before = self._head.last_output
         timestamp = newest if before is None or newest > before else before + 1
         self._head.last_output = timestamp
         inputs = self._contents.read([each.begin for each in panes])
-        return Closed(min(each.oldest for each in panes), newest + 1, timestamp, inputs)
+        begin, state = min(each.oldest for each in panes), self._folds.state(number)
+        return Closed(begin, newest + 1, timestamp, inputs, state=state)
 
 
 class Whole(Counted):
@@ -75,9 +87,10 @@ class Whole(Counted):
     def take(self, taken: Taken, *, is_newest: bool) -> str:  # noqa: ARG002
         """Take an update in."""
         self._add(0, taken)
+        self._folds.take([0])
         self._is_full = True
         return ""
 
     def closed(self, _watermark: Watermark, _most: int) -> Found:
         """As it is now."""
-        return Found([self._window(self._head.panes)] if self._is_full else [])
+        return Found([self._window(self._head.panes, 0)] if self._is_full else [])

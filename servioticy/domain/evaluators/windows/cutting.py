@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Input, Taken
+from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import MAX_PANES, Head
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.verdicts import ERROR
@@ -43,6 +44,8 @@ class Closed(NamedTuple):
     """Whether it has not ended, or its result was out before."""
     is_early: bool = False
     """Whether it has not ended."""
+    state: bytes | None = None
+    """What a fold has made of it, as JSON; None: there is no fold."""
 
     @property
     def updates(self) -> int:
@@ -65,7 +68,7 @@ class Found(NamedTuple):
 class Cutting(Protocol):
     """Cuts the updates of one composite, at one place in the log."""
 
-    def __init__(self, window: Window, head: Head, contents: Contents) -> None:
+    def __init__(self, window: Window, head: Head, contents: Contents, folds: Folds) -> None:
         """Raises ValueError where the window cannot be cut in the unit of its timestamps."""
 
     def take(self, taken: Taken, *, is_newest: bool) -> str:

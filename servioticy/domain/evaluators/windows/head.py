@@ -48,6 +48,8 @@ class Gone(msgspec.Struct, array_like=True):
     generation: int
     arguments: int
     panes: list[int]
+    folded: list[int] = []
+    """Windows that have states of a fold."""
 
 
 class Head(msgspec.Struct, array_like=True):
@@ -90,6 +92,8 @@ class Head(msgspec.Struct, array_like=True):
     """The same of windows that have not ended."""
     told_early: int | None = None
     """The log's time at which results of windows that had not ended came out last, in ms."""
+    folded: list[int] = []
+    """Windows that have a state of a fold, by their numbers, in order."""
 
     def give_up(self, panes: list[int]) -> None:
         """These are in no window any more, and never come again."""

@@ -25,6 +25,7 @@ from servioticy.domain.evaluators.operators import (
 from servioticy.domain.evaluators.windows.contents import Contents, Taken, channels_of
 from servioticy.domain.evaluators.windows.counted import Counted, Whole
 from servioticy.domain.evaluators.windows.cutting import MAX_DROPPED, Closed, Cutting
+from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import (
     HEAD,
     MEMBERS,
@@ -94,8 +95,10 @@ class _Computation:
         self._watermark = Watermark(self._window, self._head, members)
         uses, generation = self._window.uses, self._head.generation
         contents = Contents(entries, len(self._code.inputs), uses, generation)
+        self._folds = Folds(self._window.fold, step, entries, self._head)
+        cutting = CUTTINGS[self._window.kind]
         try:
-            self._cutting = CUTTINGS[self._window.kind](self._window, self._head, contents)
+            self._cutting = cutting(self._window, self._head, contents, self._folds)
         except ValueError as error:
             raise Ends(ERROR, str(error)) from error
 
@@ -132,7 +135,8 @@ class _Computation:
             return found
         panes = [each.begin for each in found.panes]
         self._abandoned = f"{len(panes)} panes of a version with other windows"
-        gone = [*found.gone, Gone(found.generation, found.arguments, panes)]
+        left = Gone(found.generation, found.arguments, panes, found.folded)
+        gone = [*found.gone, left]
         per_second, generation = found.per_second, found.generation + 1
         return Head(
             code,
@@ -142,7 +146,7 @@ class _Computation:
             found.now,
             members=found.members,
             generation=generation,
-            gone=[each for each in gone if each.panes][-MAX_GONE:],
+            gone=[each for each in gone if each.panes or each.folded][-MAX_GONE:],
             closed=found.closed,
             over=max(found.over, found.closed),
         )
@@ -160,7 +164,9 @@ class _Computation:
             contents = Contents(self._entries, first.arguments, NONE, first.generation)
             room = MAX_CHANGES - len(self._entries.changed) - 1  # that of what is said here
             del first.panes[: contents.drop(first.panes[:MAX_DROPPED], room, least=0)]
-            self._head.gone = gone if first.panes else gone[1:]
+            room = MAX_CHANGES - len(self._entries.changed) - 1
+            first.folded = self._folds.clear(first.generation, first.folded, room)
+            self._head.gone = gone if first.panes or first.folded else gone[1:]
         return not self._head.gone
 
     def _per_second(self) -> int:
@@ -206,7 +212,9 @@ class _Computation:
         head.taken += 1
         taken = Taken(argument, timestamp, document, channels_of(document), head.taken)
         late = self._cutting.take(taken, is_newest=before is None or timestamp > before)
-        return (LATE, late) if late else (COLLECTED, "")
+        if late:
+            return LATE, late
+        return self._folds.problem or (COLLECTED, "")
 
     def _output(self, closed: Closed) -> Output:
         uses = self._window.uses
@@ -223,6 +231,8 @@ class _Computation:
             document["early"] = True
             for each in windows:
                 each["early"] = True
+        if closed.state is not None:
+            windows.append({"value": orjson.Fragment(closed.state)})
         return Output(closed.timestamp, orjson.dumps(document))
 
 

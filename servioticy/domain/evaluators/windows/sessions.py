@@ -15,6 +15,7 @@ from servioticy.domain.evaluators.windows.cutting import (
     earlier,
     first_of,
 )
+from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import NEVER, Head, Pane
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.windows.model import Window
@@ -24,7 +25,7 @@ from servioticy.domain.windows.units import exactly
 class Sessions:
     """Each session is a pane. One that has become as long as it may takes nothing more."""
 
-    def __init__(self, window: Window, head: Head, contents: Contents) -> None:
+    def __init__(self, window: Window, head: Head, contents: Contents, _folds: Folds) -> None:
         self._gap, self._most = _lengths(window, head.per_second)
         self._window = window
         self._times = EarlyTimes(window, head)

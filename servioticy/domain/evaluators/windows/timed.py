@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import chain, groupby, islice, takewhile
+from operator import add
 from typing import NamedTuple
 
 from servioticy.domain.evaluators.operators import Ends
@@ -21,6 +22,7 @@ from servioticy.domain.evaluators.windows.cutting import (
     earlier,
     first_of,
 )
+from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import Head, Pane
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.verdicts import ERROR
@@ -45,7 +47,7 @@ class _Coming(NamedTuple):
 class Timed:
     """Cuts by a grid of time."""
 
-    def __init__(self, window: Window, head: Head, contents: Contents) -> None:
+    def __init__(self, window: Window, head: Head, contents: Contents, folds: Folds) -> None:
         self._grid = grid_of(window, head.per_second)
         self._is_sliding = window.kind == "sliding"
         self._lateness = -(-window.lateness * head.per_second // 1000)
@@ -55,6 +57,7 @@ class Timed:
         """So many panes are not needed, and of so many all windows have come out, as far as is
         known."""
         self._contents = contents
+        self._folds = folds
 
     def take(self, taken: Taken, *, is_newest: bool) -> str:  # noqa: ARG002
         """Take an update into its pane; it is too late where all windows of that are over."""
@@ -75,6 +78,7 @@ class Timed:
         if self._times.are and last > head.closed:
             head.early[span.begin] = head.closed
         self._contents.add(span.begin, taken)
+        self._folds.take(self._grid.ends(span, head.over, last))
         return ""
 
     def closed(self, watermark: Watermark, most: int) -> Found:
@@ -86,7 +90,9 @@ class Timed:
         early = self._early(most - first_early)
         small = [each for each, is_large in early if not is_large]
         coming = [*changed, *ended, *small]
-        few = first_of(self._contents.sizes([each.panes for each in coming]))
+        states = self._folds.sizes([each.end for each in coming])
+        sizes = self._contents.sizes([each.panes for each in coming])
+        few = first_of(list(map(add, sizes, states)))
         some = coming[:few]
         self._contents.know(dict.fromkeys(chain.from_iterable([each.panes for each in some])))
         found, problem, done = come_out(some, self._read)
@@ -101,6 +107,8 @@ class Timed:
         if told or head.closed != before:
             self._note_told(head.early, told, head.closed, FOREVER)
         due = earlier(due, self._give_up(watermark, reached))
+        if self._folds.give_up(head.over):
+            due = head.now
         return Found(found, earlier(due, self._tell_again(was_told=bool(early))), problem)
 
     def _early(self, most: int) -> list[tuple[_Coming, bool]]:
@@ -200,7 +208,8 @@ class Timed:
             reason = f"the window that ends at {end} has more than {MAX_MERGED} timestamps"
             raise Ends(ERROR, reason)
         begin = self._grid.begin_of(end)
-        return Closed(begin, end, end - 1, self._contents.read(panes), is_revision, is_early)
+        inputs, state = self._contents.read(panes), self._folds.state(end)
+        return Closed(begin, end, end - 1, inputs, is_revision, is_early, state)
 
     def _panes(self, end: int) -> list[int]:
         head = self._head

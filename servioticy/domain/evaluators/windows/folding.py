@@ -1,0 +1,201 @@
+"""Folds: what a document's own function makes of each window, update after update.
+
+A window is folded by its number: its end, or of windows of so many updates how many have come by
+then. Its state is an entry of its own, so a commit writes those that an update has changed. Code
+runs in the tenant's sandbox, in one frame for all windows that the update is in.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
+from sandbox.program import Program
+from sandbox.trees import ROOT, Bounds, Call, Event, Grown, Node, Wake, Wiring
+from servioticy.domain.evaluators.operators import Ends, Entries, Step
+from servioticy.domain.evaluators.windows.head import Head
+from servioticy.domain.scripts import fold_program
+from servioticy.domain.verdicts import ERROR
+from servioticy.domain.windowed import FOLD
+from servioticy.domain.windows.model import Fold
+from servioticy.domain.wirings import wiring
+
+MAX_STATE_BYTES = 16_384
+"""Of the state of one window, as JSON."""
+
+MAX_DROPPED = 200
+"""States that one computation gives up; others go later."""
+
+MAX_PROGRAMS = 1024
+
+
+class _State(msgspec.Struct, array_like=True):
+    value: bytes = b"null"
+    """JSON."""
+    problem: str = ""
+    """Why there is none any more: then it is not folded again."""
+
+
+class _Value(msgspec.Struct, rename={"value": "current-value"}):
+    value: msgspec.Raw
+
+
+class _Made(msgspec.Struct):
+    channels: dict[str, _Value]
+
+
+_states = msgspec.msgpack.Decoder(_State)
+_made = msgspec.json.Decoder(_Made)
+_encoder = msgspec.msgpack.Encoder()
+
+
+class Folds:
+    """The states of the windows of one composite. Where it has no fold, there are none."""
+
+    def __init__(self, fold: Fold | None, step: Step, entries: Entries, head: Head) -> None:
+        self._fold = fold
+        self._step = step
+        self._entries = entries
+        self._head = head
+        self.problem: tuple[str, str] | None = None
+        """The kind of verdict, and why, where a window that the update is in has no state now."""
+
+    @property
+    def are(self) -> bool:
+        """Whether windows have states."""
+        return self._fold is not None
+
+    def take(self, windows: Sequence[int]) -> None:
+        """Fold the update that has come into these windows. Raises Lacking."""
+        if self._fold is None:
+            return
+        self.know(windows)
+        known = {number: self._known(number) for number in windows}
+        open_ = [number for number in windows if not known[number].problem]
+        if not open_:
+            return
+        asked = self._asked(self._fold, [known[number].value for number in open_])
+        for number, grown in zip(open_, self._step.run(asked), strict=False):
+            self._put(number, grown)
+
+    def know(self, windows: Sequence[int]) -> None:
+        """Raise Lacking unless their states are known."""
+        if self.are:
+            self._entries.need([self._key(each) for each in windows])
+
+    def sizes(self, windows: Sequence[int]) -> list[int]:
+        """The bytes of their states, which have to be known."""
+        self.know(windows)
+        return [len(self._known(each).value) if self.are else 0 for each in windows]
+
+    def state(self, window: int) -> bytes | None:
+        """Its state as JSON; None: there is no fold. Raises Ends where that has failed."""
+        if self._fold is None:
+            return None
+        found = self._known(window)
+        if found.problem:
+            raise Ends(ERROR, f"the fold of a window has failed: {found.problem}")
+        return found.value
+
+    def give_up(self, until: int) -> bool:
+        """Keep no states of windows up to this one, some at a time; whether others are left."""
+        folded = self._head.folded
+        over = bisect_right(folded, until)
+        some = folded[: min(over, MAX_DROPPED)]
+        self._drop(self._head.generation, some)
+        self._head.folded = folded[len(some) :]
+        return over > len(some)
+
+    def clear(self, generation: int, windows: list[int], room: int) -> list[int]:
+        """Keep no states of a version before; returns those that are left."""
+        some = windows[: max(0, min(room, MAX_DROPPED))]
+        self._drop(generation, some)
+        return windows[len(some) :]
+
+    def _drop(self, generation: int, windows: Sequence[int]) -> None:
+        keys = [_key(generation, each) for each in windows]
+        self._entries.need(keys)
+        for key in keys:
+            self._entries.drop(key)
+
+    def _put(self, number: int, grown: Grown) -> None:
+        state = self._folded(grown)
+        if state.problem:
+            state.problem = f"{self._step.trigger.timestamp}: {state.problem}"
+        self._entries.put(self._key(number), _encoder.encode(state))
+        folded = self._head.folded
+        place = bisect_left(folded, number)
+        if folded[place : place + 1] != [number]:
+            folded.insert(place, number)
+
+    def _folded(self, grown: Grown) -> _State:
+        """What has come of it; how that ends is noted where it is no state."""
+        if not grown.made[0]:
+            (ended,) = grown.ended
+            self.problem = ended.kind, ended.message
+            return _State(b"", ended.message or ended.kind)
+        (value,) = _made.decode(grown.made[0][0].document).channels.values()
+        state = bytes(value.value)
+        if len(state) > MAX_STATE_BYTES:
+            self.problem = ERROR, f"{FOLD}: the state has more than {MAX_STATE_BYTES} bytes"
+            return _State(b"", self.problem[1])
+        return _State(state)
+
+    def _asked(self, fold: Fold, states: Sequence[bytes]) -> list[Call]:
+        step = self._step
+        program = _program(fold, step.code.arguments, step.name)
+        names, bounds = (step.name, ""), Bounds(1, 1)
+        updates = b",".join([_value(each) for each in self._updates()])
+        timestamp = step.trigger.timestamp
+        form = b'{"windows":[{"value":%b,"own":true},%b],"lastUpdate":%d}'
+        return [
+            Call(
+                _wiring(program),
+                names,
+                (),
+                [[Event(1, timestamp, form % (state, updates, timestamp), ROOT, 0)]],
+                bounds,
+            )
+            for state in states
+        ]
+
+    def _updates(self) -> list[bytes | None]:
+        """What each input has, as a composite without windows would find it."""
+        step = self._step
+        trigger = step.trigger.document or b"{}"
+        if not step.inputs:  # there is one only
+            return [trigger]
+        return [
+            trigger if number == step.argument else each and each.document
+            for number, each in enumerate(step.inputs)
+        ]
+
+    def _known(self, window: int) -> _State:
+        value = self._entries.get(self._key(window))
+        return _State() if value is None else _states.decode(value)
+
+    def _key(self, window: int) -> bytes:
+        return _key(self._head.generation, window)
+
+
+def _key(generation: int, window: int) -> bytes:
+    return b"%d.f%d" % (generation, window)
+
+
+def _value(document: bytes | None) -> bytes:
+    return b"null" if document is None else b'{"value":%b}' % document
+
+
+@lru_cache(MAX_PROGRAMS)
+def _program(fold: Fold, inputs: tuple[str, ...], name: str) -> Program:
+    return fold_program(fold, inputs, name)
+
+
+@lru_cache(MAX_PROGRAMS)
+def _wiring(program: Program) -> Wiring:
+    """The fold as a composite whose inputs all come with what wakes it."""
+    inputs = tuple([(1,) for _ in program.arguments])
+    return wiring((Node(code=program, inputs=inputs, windowed=True), Node((Wake(0, 0, 0),))))
