@@ -6,6 +6,7 @@ It remembers every update that has come, and works out everything anew at each r
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ class Shape:
     lateness: int = 0
     early: int | None = None
     """So many seconds from one time to the next; 0: with each update."""
+    fold: bool = False
 
 
 def in_ms(shape: Shape) -> Shape:
@@ -41,6 +43,8 @@ class Update(NamedTuple):
     value: int
     order: int
     input: str = ""
+    seen: tuple[int, ...] = ()
+    """What all inputs were when it came, where they had been anything."""
 
 
 @dataclass
@@ -270,10 +274,20 @@ class Window:
         return made
 
 
-def value_of_window(updates: list[Update] | int) -> int:
+def folded(state: int | None, seen: Iterable[int]) -> int:
+    """What the fold of the tests makes of a state: it goes by the order, and by all inputs."""
+    return ((state or 7) * 31 + sum(n * each for n, each in enumerate(seen, 1))) % 999_983
+
+
+def value_of_window(updates: list[Update] | int, *, fold: bool = False) -> int:
     """What the code of the tests makes of a window, or of how many are silent."""
     if isinstance(updates, int):
         return updates
+    if fold:
+        state = None
+        for each in sorted(updates, key=lambda each: each.order):
+            state = folded(state, each.seen)
+        return len(updates) * 10**6 + (state or 0)
     whole = len(updates) * 10**6 + sum(each.value for each in updates)
     if len({each.input for each in updates}) > 1:
         return whole
@@ -321,7 +335,12 @@ class Interpreter:
                 self._result(composite, timestamp, value, depth, waiting, revision)
             elif window is not None:
                 self._taken[composite] += 1
-                update = Update(timestamp, value, self._taken[composite], member)
+                seen = tuple(
+                    value if each == member else self.stored[each, self._last[each]]
+                    for each in self._reads[composite]
+                    if each == member or each in self._last
+                )
+                update = Update(timestamp, value, self._taken[composite], member, seen)
                 ends, made = window.take(update, member, at)
                 if not made:
                     self.verdicts[composite, ends] += 1
@@ -335,7 +354,7 @@ class Interpreter:
     def _results(self, composite: str, made: Any, depth: int, waiting: Any) -> None:
         """Each goes to the composite's code, a step behind its window, which is one itself."""
         for timestamp, updates, *revision in made:
-            value = value_of_window(updates)
+            value = value_of_window(updates, fold=self.windows[composite].shape.fold)
             waiting.append((depth + 2, composite, RESULT, timestamp, value, *(revision or [""])))
 
     def _result(

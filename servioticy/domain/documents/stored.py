@@ -27,6 +27,7 @@ from servioticy.domain.documents.service_objects import (
 from servioticy.domain.model import Channel, Composite, Definition, Group, Input, Stream, StreamRef
 from servioticy.domain.pauses import Paused, finished
 from servioticy.domain.values import ANY, normal_type
+from servioticy.domain.windows.model import Window
 from servioticy.errors import Unavailable
 
 Parse = Callable[[dict[str, Any], str, Meter], Definition]

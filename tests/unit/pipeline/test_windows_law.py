@@ -15,7 +15,7 @@ from new_service_objects import new_service_object
 from put_off_runs import Runs, Whims
 from python_evaluator import PythonEvaluator
 from serial_order import LAW
-from windows_oracle import Interpreter, Shape
+from windows_oracle import Interpreter, Shape, folded
 
 from servioticy.domain.evaluators.every import every
 from servioticy.domain.records import TickRecord, UpdateRecord
@@ -39,6 +39,11 @@ CUTS = {
     "tumbling, with each update": Shape("tumbling", 6, early=0),
     "hopping, revised, early": Shape("hopping", 6, 2, lateness=3, early=3),
     "sessions, early": Shape("session", gap=3, most=12, early=2),
+    "tumbling, folded": Shape("tumbling", 6, delay=1, fold=True),
+    "hopping, folded, revised": Shape("hopping", 6, 2, lateness=5, fold=True),
+    "hopping, folded, early": Shape("hopping", 5, 3, early=0, fold=True),
+    "count, folded": Shape("count", 5, 2, fold=True),
+    "global, folded": Shape("global", fold=True),
 }
 GRAPHS: dict[str, tuple[dict[str, tuple[str, ...]], set[str]]] = {
     "one": ({"c0": ("d0",)}, {"c0"}),
@@ -97,6 +102,8 @@ def platform_with(reads: dict[str, tuple[str, ...]], shapes: dict[str, Shape]) -
         streams[name] = {"channels": {"v": {"type": "number", "current-value": code}}}
         if name in shapes:
             streams[name] |= key_of(shapes[name])
+            if shapes[name].fold:
+                streams[name]["fold"] = f"function(state, {', '.join(read)}){{return 1}}"
     document = {"version": "0.2.0", "streams": streams, "public": "true"}
     for id_ in ("so", "other"):
         tenant = platform.tenants.tenant_of(platform.tenants.create_tenant(id_))
@@ -108,6 +115,12 @@ def compute(trigger: Any, documents: list[bytes | None]) -> int:
     document = json.loads(documents[trigger.argument] or b"")
     if "windows" not in document:
         return value_of(json.dumps(document).encode()) + 1
+    if "own" in document["windows"][0]:
+        state, *given = [each and each["value"] for each in document["windows"]]
+        return folded(state, [value_of(json.dumps(each).encode()) for each in given if each])
+    if document["windows"][-1] is not None and "value" in document["windows"][-1]:
+        *windows, state = document["windows"]
+        return sum(each["count"] for each in windows) * 10**6 + int(state["value"])
     (silence, *_) = [each for each in document["windows"] if each is not None]
     if "silent" in silence:
         return int(silence["count"])
