@@ -59,6 +59,11 @@ class ChannelCode:
     type: str
     unit: str | None = None
 
+    @property
+    def what(self) -> str:
+        """What messages call it."""
+        return self.name if self.type == JSON else f"channel {self.name}"
+
 
 PathStep = str | int | tuple[Any, ...]
 """A key or an index; or a selector, which may find several places or none (RFC 9535):

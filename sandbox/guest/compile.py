@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from sandbox.guest.engines import Engine, Handle, NotParsed
-from sandbox.program import INPUT, JSON, RESULT, ChannelCode, Path, Program
+from sandbox.program import INPUT, JSON, RESULT, Path, Program
 from sandbox.text import IDENTIFIER, argument_names, normal_type, skip_blank, without_end
 
 _PLACES = ("(function(){return (", "\n)})"), ("(function(){return [0?", "\n:0]})")
@@ -80,7 +80,7 @@ class Compiler:
         functions: dict[str, list[str]] = {}  # the channels of each
         inputs = {*program.arguments, "$input"}
         for channel in program.channels:
-            where = _what(channel)
+            where = channel.what
             if not _known(normal_type(channel.type)):
                 problems.append(f"{where}: line 1: unknown type {channel.type!r}")
             code = self._alone(where, channel.code, problems, deadline)
@@ -160,11 +160,6 @@ def _arguments_problem(code: str, inputs: set[str]) -> str:
     return ""
 
 
-def _what(channel: ChannelCode) -> str:
-    """What messages call it."""
-    return channel.name if channel.type == JSON else f"channel {channel.name}"
-
-
 def _known(name: str) -> bool:
     for _ in range(8):
         if not (name.startswith("array[") and name.endswith("]")):
@@ -175,6 +170,8 @@ def _known(name: str) -> bool:
 
 def _variables(program: Program) -> list[tuple[str, int, Path]]:
     """Return the names that the code can see, each with its argument and path."""
+    if any(each.type == JSON for each in program.channels):
+        return []  # it sees its arguments only, of which it may change one
     if program.dialect == "expression":
         return [(each.name, each.argument, each.path) for each in program.bindings]
     seen = [
@@ -252,7 +249,7 @@ def _parts(
             for code, what in ((pre, "pre-filter"), (post, "post-filter"))
         ),
         *(
-            _Part(form.format(code), code, _what(channel))
+            _Part(form.format(code), code, channel.what)
             for code, channel in zip(codes, program.channels, strict=True)
         ),
     ]

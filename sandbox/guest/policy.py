@@ -64,7 +64,7 @@ class Checker:
 
 def _question(program: Program) -> bytes:
     function = program.dialect == "function"
-    snippets = [(f"channel {each.name}", each.code, function) for each in program.channels]
+    snippets = [(each.what, each.code, function) for each in program.channels]
     for where, code in (
         ("pre-filter", program.pre_filter),
         ("post-filter", program.post_filter),

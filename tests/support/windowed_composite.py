@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from sandbox.trees import Kept, Last
@@ -10,13 +11,13 @@ from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.windows import parse_window
 from servioticy.domain.evaluators import silence
 from servioticy.domain.evaluators.evaluator import Lacking
-from servioticy.domain.evaluators.operators import Answer, Entries, Operator, Step
+from servioticy.domain.evaluators.operators import Answer, Entries, Operator, Run, Step
 from servioticy.domain.evaluators.windows.head import HEAD
 from servioticy.domain.evaluators.windows.operator import Windows
 from servioticy.domain.evaluators.windows.told import told
 from servioticy.domain.operator_code import OperatorCode
 from servioticy.domain.windowed import WindowsOf
-from servioticy.domain.windows.model import Silence, Window
+from servioticy.domain.windows.model import Fold, Silence, Window
 
 BASE = 1_700_000_000
 STREAM = WHOLE.at("streams", "c", words="stream c")
@@ -27,6 +28,9 @@ class Composite:
 
     operator: Operator = Windows()
     head = HEAD
+    fold: Fold | None = None
+    run: Run | None = None
+    """Who runs that."""
 
     def __init__(self, window: dict[str, Any], *members: str, code: str = "") -> None:
         self.members = members or ("a",)
@@ -36,7 +40,8 @@ class Composite:
 
     def be(self, window: dict[str, Any], code: str = "") -> None:
         """From here on it has this window."""
-        self._runs(parse_window(STREAM, window, [code]))
+        self.lasts: dict[str, Last] = {}
+        self._runs(replace(parse_window(STREAM, window, [code]), fold=self.fold))
 
     def _runs(self, window: Window | Silence) -> None:
         self.window = window
@@ -59,8 +64,11 @@ class Composite:
         document = json.dumps({"channels": channels, "lastUpdate": BASE + timestamp}).encode()
         log = BASE + (timestamp if at is None else at)
         argument = self.members.index(member)
-        last = Last(1, BASE + timestamp, document)
-        return self._step(Step(self.code, int(log * 1000), argument, last, None, member, (), None))
+        last = self.lasts[member] = Last(1, BASE + timestamp, document)
+        inputs = [self.lasts.get(each) for each in self.members] if len(self.members) > 1 else []
+        return self._step(
+            Step(self.code, int(log * 1000), argument, last, None, member, inputs, None)
+        )
 
     def put_ms(self, timestamp: int, value: Any = 1) -> Answer:
         """An update of a device that counts milliseconds, at that time of the log."""
@@ -89,6 +97,8 @@ class Composite:
         known: dict[tuple[int, bytes], Kept] = {}
         for _ in range(100):
             entries = Entries(0, known)
+            if self.run is not None:
+                step = step._replace(run=self.run, name="so/c@1")
             try:
                 answer = self.operator.step(step, entries)
             except Lacking as lacking:
@@ -133,6 +143,6 @@ def windows(answer: Answer) -> list[tuple[int, int, int]]:
         each = json.loads(output.document)["windows"]
         assert output.timestamp == json.loads(output.document)["lastUpdate"]
         found.append(
-            (each[0]["start"] - BASE, each[0]["end"] - BASE, sum(one["count"] for one in each))
+            (each[0]["start"] - BASE, each[0]["end"] - BASE, sum(one.get("count", 0) for one in each))
         )
     return found

@@ -131,8 +131,9 @@
   const json = (value) => {
     if (typeof value === "number" && !isFinite(value)) return undefined;
     const text = stringify(value);
-    if (text === undefined || exec(HALF, text) !== null || isDeep(text)) return undefined;
-    return text.length > MAX_BYTES ? TOO_LONG : text;
+    if (text === undefined) return undefined;
+    if (text.length > MAX_CHARACTERS) return TOO_LONG;
+    return exec(HALF, text) !== null || isDeep(text) ? undefined : text;
   };
 
   function isDeep(text) {
@@ -325,6 +326,8 @@
 
   const LONG = fault("error", "the output has more than " + MAX_BYTES + " bytes");
 
+  const LONG_STATE = fault("error", "the state has more than " + MAX_CHARACTERS + " characters");
+
   const POST_FILTER = fault("filtered", "post-filter");
 
   // Why there is no document, where there is none.
@@ -352,7 +355,7 @@
       }
       text += channel.before + bound + channel.after;
       if (bound === TOO_LONG || text.length > MAX_BYTES) {
-        verdict = LONG;
+        verdict = channel.bind === json ? LONG_STATE : LONG;
         return undefined;
       }
     }

@@ -7,6 +7,7 @@ from typing import Any
 from servioticy.domain.documents.code import Code, Context, Written
 from servioticy.domain.documents.codes import BAD_CODE, BAD_WINDOW, TOO_MUCH, WRONG_TYPE
 from servioticy.domain.documents.dialects import NEWEST
+from servioticy.domain.documents.errors import Part
 from servioticy.domain.documents.functions import TRIGGER
 from servioticy.domain.documents.windows import about
 from servioticy.domain.windowed import FOLD, STATE
@@ -37,7 +38,9 @@ def fold_of(written: Written, content: dict[str, Any], context: Context) -> Code
     if STATE in context.members:
         reason = f"its argument {STATE} is no stream or group, so none can be called so beside it"
         raise part.bad(reason, BAD_CODE)
-    return Code(text, part)
+    code = Code(text, part)
+    _check_arguments(_arguments(code, context), part)
+    return code
 
 
 def with_state(context: Context) -> Context:
@@ -48,13 +51,6 @@ def with_state(context: Context) -> Context:
 def fold_over(window: Window, code: Code, context: Context) -> Fold:
     """Return the fold of these windows. Raises BadDocument."""
     part = code.part
-    first, *inputs = context.argument_names(code.text) or ("",)
-    if first != STATE:
-        raise part.bad(f"has to be a function whose first argument is {STATE}", BAD_CODE)
-    if TRIGGER in inputs:
-        raise part.bad(f"has no {TRIGGER}: name an input instead", BAD_CODE)
-    if not inputs:
-        raise part.bad(f"has to name an input behind {STATE}", BAD_CODE)
     if window.kind in NO_FOLD:
         raise part.bad(f"a {window.kind} window has none: {NO_FOLD[window.kind]}", BAD_WINDOW)
     if windows_of_an_update(window) > MAX_FOLDED:
@@ -63,7 +59,23 @@ def fold_over(window: Window, code: Code, context: Context) -> Fold:
             "take a longer every"
         )
         raise part.bad(reason, TOO_MUCH)
-    return Fold(code.text, tuple(inputs))
+    return Fold(code.text, _arguments(code, context)[1:])
+
+
+def _arguments(code: Code, context: Context) -> tuple[str, ...]:
+    try:
+        return context.argument_names(code.text)
+    except ValueError as error:
+        raise code.part.bad(str(error), BAD_CODE) from error
+
+
+def _check_arguments(names: tuple[str, ...], part: Part) -> None:
+    if names[:1] != (STATE,):
+        raise part.bad(f"has to be a function whose first argument is {STATE}", BAD_CODE)
+    if TRIGGER in names:
+        raise part.bad(f"has no {TRIGGER}: name an input instead", BAD_CODE)
+    if len(names) == 1:
+        raise part.bad(f"has to name an input behind {STATE}", BAD_CODE)
 
 
 def windows_of_an_update(window: Window) -> int:
