@@ -12,8 +12,8 @@ from hashlib import sha256
 from weakref import WeakValueDictionary
 
 from sandbox.encoding import encode_program
-from sandbox.program import RESULT as RESULT_ARGUMENT
 from sandbox.program import JSON, Binding, ChannelCode, Program
+from sandbox.program import RESULT as RESULT_ARGUMENT
 from servioticy.domain.model import Composite, Stream, StreamRef
 from servioticy.domain.references import RESULT
 from servioticy.domain.windowed import FOLD, STATE, WindowsOf, parts

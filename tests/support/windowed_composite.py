@@ -143,6 +143,10 @@ def windows(answer: Answer) -> list[tuple[int, int, int]]:
         each = json.loads(output.document)["windows"]
         assert output.timestamp == json.loads(output.document)["lastUpdate"]
         found.append(
-            (each[0]["start"] - BASE, each[0]["end"] - BASE, sum(one.get("count", 0) for one in each))
+            (
+                each[0]["start"] - BASE,
+                each[0]["end"] - BASE,
+                sum(one.get("count", 0) for one in each),
+            )
         )
     return found

@@ -26,6 +26,8 @@ from servioticy.domain.documents import (
     templates,
     windows,
 )
+from servioticy.domain.documents.folds import MAX_FOLDED
+from servioticy.domain.evaluators.windows.folding import MAX_STATE_BYTES
 from servioticy.domain.windows import sketches
 
 
@@ -70,6 +72,7 @@ LIMITS = {
     "channels": service_objects.MAX_CHANNELS_OF_A_STREAM,
     "pre-filter": composites.MAX_CODE,
     "post-filter": composites.MAX_CODE,
+    "fold": composites.MAX_CODE,
     "current-value": composites.MAX_CODE,
     "if": composites.MAX_CODE,
     "soIds": limits.MAX_MEMBERS.most,
@@ -100,6 +103,8 @@ SAID = (
     f"{windows.LEAST_EARLY} ms at least",
     f"an update is in at most {windows.MAX_REVISED} windows",
     f"{windows.MAX_BY} channels a stream",
+    f"any JSON of {MAX_STATE_BYTES:,} bytes",
+    f"each window that it is in, at most {MAX_FOLDED} (",
     f"up to {durations.MAX_MONTHS} months",
     f'`max` | string | `"{windows.DEFAULT_MAX}"`',
     f"at most {sketches.MAX_BUCKETS:,} buckets",

@@ -53,11 +53,13 @@ def over_windows(
         if field.encode_name in content:
             reason = f"has no meaning beside {key}"
             raise stream.at(field.encode_name, words=field.encode_name).bad(reason, BAD_WINDOW)
-    inputs = tuple([
-        each
-        for n, each in enumerate(composite.inputs)
-        if n != composite.own and (written.fold is None or each.name != STATE)
-    ])
+    inputs = tuple(
+        [
+            each
+            for n, each in enumerate(composite.inputs)
+            if n != composite.own and (written.fold is None or each.name != STATE)
+        ]
+    )
     named = _named(composite, written, context)
     if composite.own is not None and composite.inputs[composite.own].name in named:
         own = composite.inputs[composite.own].name
