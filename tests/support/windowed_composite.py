@@ -125,6 +125,7 @@ class Watch(Composite):
         """`after` so many seconds."""
         self.members = members
         self.entries = {}
+        self.lasts = {}
         self.asked = 0
         self.after(after)
 

@@ -69,6 +69,7 @@ NOT_OF_CLIENTS = {
     "servioticy/domain/records.py": "records of the log",
     "servioticy/domain/evaluators/silence.py": "what it keeps, as it is stored",
     "servioticy/domain/evaluators/windows/contents.py": "updates, and panes as they are stored",
+    "servioticy/domain/evaluators/windows/folding.py": "states as the sandbox has made them",
     "servioticy/domain/evaluators/windows/head.py": "what windows keep, as it is stored",
     "servioticy/domain/windows/aggregates.py": "aggregates as they are stored",
     "servioticy/domain/webhook_secrets.py": "a secret of a bounded length",

@@ -22,6 +22,7 @@ OTHERWISE = {
     "keeps": True,
     "windowed": True,
     "reads": False,
+    "apart": True,
 }
 
 
