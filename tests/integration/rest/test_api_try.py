@@ -393,3 +393,34 @@ def test_what_comes_of_windows_is_told_by_its_time(served: Served, alice: Caller
     assert every["windows"]["leftOut"] == {"before": 0, "after": 0}
     assert (some["played"], every["played"]) == (4, 6)
     assert all(each["differs"] for each in every["windows"]["results"])
+
+
+def test_a_fold_is_tried_with_the_windows_that_it_is_of(served: Served, alice: Caller) -> None:
+    """It is code of the tenant's, which runs where all of that does."""
+    since = int(NOW) - 10_000
+    so = alice.create(doubling("a.count", version="0.2.0"))
+    document = doubling()
+    twice = document["streams"]["twice"]
+    twice["window"] = {"type": "tumbling", "size": "1m"}
+    twice["fold"] = "function(state, a){return (state === null ? '' : state) + iot.value(a)}"
+    twice["channels"]["x"]["current-value"] = "function(state){return Number(state)}"
+    begin = since - since % 60
+    for number in range(4):
+        sent(served, alice, so, number, since=begin + 20 * number)
+
+    answer = tried(alice, so, document, last=1000)
+    came = [
+        (each["lastUpdate"] - begin, each["after"].get("channels"))
+        for each in answer["windows"]["results"]
+        if "after" in each
+    ]
+    assert came[0] == (59, {"x": 12}), answer
+
+    twice["fold"] = "function(state, a){throw new Error('no')}"
+    answer = tried(alice, so, document, last=1000)
+    verdicts = answer["after"]["verdicts"]
+    assert verdicts == {
+        "script-error": 1,
+        "collected": 2,
+        "error": 2,
+    }  # its windows have no result
