@@ -7,7 +7,7 @@ from functools import partial
 
 from api import server, workers
 from monitoring import following
-from servioticy import logs, settings
+from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError
 from servioticy.metrics import Registry, join, serve, shared
 from servioticy.settings import Settings
@@ -34,6 +34,7 @@ def _serve(chosen: Settings) -> None:
         listener, registry = server.listen(chosen), Registry()
         serve(registry, chosen.metrics_host, chosen.api.metrics_port)
         if chosen.api.workers > 1:
+            bootstrap.certificate(chosen)  # each has its own; that there is none is told once
             with shared(registry):
                 workers.Workers(listener, chosen.api.workers).run()
             return

@@ -16,7 +16,10 @@ from api.edge.calls import Application, KnownQuotas, Together
 from api.edge.edge import Edge
 from api.edge.hall import Hall
 from api.http.read_after_write import Progress
+from servioticy import bootstrap
+from servioticy.doors.certificate import Certificate
 from servioticy.doors.door import Door
+from servioticy.doors.vestibule import PLAIN_HTTP, door
 from servioticy.errors import SetupError
 from servioticy.garbage import Garbage
 from servioticy.metrics import Registry
@@ -48,7 +51,8 @@ def run(
     build: Callable[[], tuple[WSGIApplication, Progress, Together, KnownQuotas]],
     registry: Registry,
 ) -> None:
-    """Serve what comes to the listening socket until SIGTERM or SIGINT."""
+    """Serve what comes to the listening socket until SIGTERM or SIGINT. Raises SetupError."""
+    certificate = bootstrap.certificate(settings)
     files = raise_files()
     inside = files - FILES_OF_OUR_OWN - at_the_door(files)
     settings = changed(settings, api_connections=max(1, min(settings.api.connections, inside)))
@@ -57,7 +61,7 @@ def run(
     app, progress, together, quotas = build()
     host, port = listener.getsockname()[:2]
     application = Application(app, host, port, together, quotas)
-    asyncio.run(_serve(settings, listener, application, progress, registry))
+    asyncio.run(_serve(settings, listener, application, progress, registry, certificate))
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -91,6 +95,7 @@ async def _serve(
     application: Application,
     progress: Progress,
     registry: Registry,
+    certificate: Certificate | None,
 ) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -99,15 +104,18 @@ async def _serve(
     edge = Edge(application, progress, settings, loop, registry)
     LoopLag(registry).start()
     Garbage().start()
-    door = attend([listener], edge, loop)
+    entrance = attend([listener], edge, loop, certificate)
     await stop.wait()
-    door.close()
+    entrance.close()
     listener.close()
     await edge.stop(SECONDS_TO_FINISH)
 
 
 def attend(
-    listeners: Iterable[socket.socket], edge: Edge, loop: asyncio.AbstractEventLoop
+    listeners: Iterable[socket.socket],
+    edge: Edge,
+    loop: asyncio.AbstractEventLoop,
+    certificate: Certificate | None = None,
 ) -> Door:
     """Let in whoever connects, from now on."""
     listeners = list(listeners)
@@ -115,6 +123,6 @@ def attend(
         # What it accepts inherits that.
         each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    door = Door(loop, Hall(edge, loop), at_the_door(files))
-    door.attend(listeners)
-    return door
+    found = door(Hall(edge, loop), at_the_door(files), certificate, PLAIN_HTTP)
+    found.attend(listeners)
+    return found

@@ -55,7 +55,7 @@ class Services:
         if host in EVERYWHERE:
             return ""
         named = f"[{host}]" if ":" in host else host
-        return f"http://{named}:{self.settings.api.port}"
+        return f"{scheme(self.settings)}://{named}:{self.settings.api.port}"
 
     def now(self) -> int:
         """Return our clock, in milliseconds."""

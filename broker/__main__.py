@@ -11,7 +11,7 @@ from broker.bridge.bridge import Bridges
 from broker.broker import Broker
 from broker.ingesting import ingest
 from broker.lane import Lane
-from broker.listener import ENVELOPE_BYTES, BrokerTransport
+from broker.listener import ENVELOPE_BYTES, BrokerTransport, Ports
 from broker.metrics import observe_broker
 from broker.receiver import TopicReceiver
 from delivery import serving
@@ -25,6 +25,7 @@ from delivery.rest_api import Api
 from monitoring import following
 from servioticy import bootstrap
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
+from servioticy.errors import SettingsError
 from servioticy.garbage import Garbage
 from servioticy.metrics import Registry, serve
 from servioticy.metrics.loop_lag import LoopLag
@@ -56,7 +57,10 @@ async def run(chosen: Settings) -> None:
     catalog = bootstrap.addresses(chosen, asked)
     hub = serving.hub(chosen, catalog, history, chosen.mqtt.clients, resting, accounts.note)
     lane = Lane(ingest(chosen, asked, catalog, bootstrap.log(chosen, asked)))
-    api = Api(chosen.mqtt.api_url or api_url(chosen))
+    certificate = bootstrap.certificate(chosen, chosen.mqtt.client_ca)
+    if chosen.mqtt.tls_port and certificate is None:
+        raise SettingsError("mqtt_tls_port needs tls_certificate and tls_key, too")
+    api = Api(chosen.mqtt.api_url or api_url(chosen), bootstrap.trust_in_api(chosen, certificate))
     broker = Broker(hub, history, api, lane)
     topics = TopicReceiver(broker.exchange).receive
     cursors = PostgresCursors(quick, Deliverer.BROKER)
@@ -82,7 +86,8 @@ async def run(chosen: Settings) -> None:
         await accounts.start()
         for part in (queues, overrides, bridges):
             part.start()
-        await hub.start([BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)])
+        ports = Ports(chosen.mqtt.port, chosen.mqtt.tls_port, certificate)
+        await hub.start([BrokerTransport(broker, chosen.host, ports, largest)])
         await serving.read(chosen, hub, feeds, stop, "broker_ready")
     finally:
         # What takes from others ends first.

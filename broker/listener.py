@@ -1,9 +1,13 @@
-"""One port for MQTT, STOMP, and both of them over WebSocket: the first bytes tell which it is."""
+"""One port for MQTT, STOMP, and both of them over WebSocket: the first bytes tell which it is.
+
+And one for all of that by TLS.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from typing import NamedTuple
 
 from broker.broker import Broker
 from broker.mqtt import MAX_HELLO_BYTES, MqttConversation
@@ -13,6 +17,7 @@ from broker.turns import Turns
 from broker.wire import Wire
 from delivery.entrance import Entrance
 from delivery.transport import CLOSE_SECONDS
+from servioticy.doors.certificate import Certificate
 
 HELLO_SECONDS = 10.0
 ENVELOPE_BYTES = 16_384
@@ -25,44 +30,58 @@ STOMP = frozenset({b"C", b"S", b"\n", b"\r"})
 log = logging.getLogger("servioticy.delivery")
 
 
+class Ports(NamedTuple):
+    """Where clients come; 0: nowhere."""
+
+    plain: int
+    tls: int = 0
+    certificate: Certificate | None = None
+
+
 class BrokerTransport:
     """Keeps to the protocol `Transport`."""
 
-    def __init__(self, broker: Broker, host: str, port: int, max_payload: int) -> None:
+    def __init__(self, broker: Broker, host: str, ports: Ports, max_payload: int) -> None:
         self._broker = broker
         self._host = host
-        self._port = port
+        self._ports = ports
         self._max_packet = max_payload + ENVELOPE_BYTES
-        self._server: asyncio.Server | None = None
-        self._entrance: Entrance | None = None
+        self._servers: list[asyncio.Server] = []
+        self._entrances: list[Entrance] = []
         self._talks: set[asyncio.Task[None]] = set()
         self.turns = Turns()
 
     async def start(self) -> None:
         """Listen from now on, if the port is free: another broker may have it already."""
-        if not self._port:
+        await self._broker.start()
+        await self._listen(self._ports.plain, None)
+        await self._listen(self._ports.tls, self._ports.certificate)
+
+    async def _listen(self, port: int, certificate: Certificate | None) -> None:
+        if not port:
             return
         try:
-            self._server = await asyncio.start_server(self._accept, self._host, self._port)
+            server = await asyncio.start_server(self._accept, self._host, port)
         except OSError as error:
-            log.error("mqtt_port_taken", extra={"port": self._port, "why": str(error)})
+            log.error("mqtt_port_taken", extra={"port": port, "why": str(error)})
             return
-        await self._broker.start()
         pending = self._broker.hub.reception.pending
-        self._entrance = Entrance(pending, self._protocol, is_nonsense, b"")
-        self._entrance.open(self._server.sockets)
+        entrance = Entrance(pending, self._protocol, is_nonsense, b"", certificate)
+        entrance.open(server.sockets)
+        self._servers.append(server)
+        self._entrances.append(entrance)
 
     def _protocol(self) -> asyncio.StreamReaderProtocol:
         return asyncio.StreamReaderProtocol(asyncio.StreamReader(), self._accept)
 
     async def stop(self) -> None:
         """Let all clients go."""
-        if self._entrance is not None:
-            self._entrance.close()
-        if self._server is not None:
-            self._server.close()
-            await self._broker.stop()
-            await asyncio.gather(*self._talks, return_exceptions=True)
+        for entrance in self._entrances:
+            entrance.close()
+        for server in self._servers:
+            server.close()
+        await self._broker.stop()
+        await asyncio.gather(*self._talks, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         talk = asyncio.current_task()

@@ -67,7 +67,8 @@ async def run(chosen: Settings) -> None:
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
     cursors = PostgresCursors(quick, Deliverer.DELIVERY)
     pages = bootstrap.emitted_pages(chosen)
-    api = Api(chosen.mqtt.api_url or api_url(chosen))
+    certificate = bootstrap.certificate(chosen)
+    api = Api(chosen.mqtt.api_url or api_url(chosen), bootstrap.trust_in_api(chosen, certificate))
     actuating = Actuating(
         PostgresActuations(quick),
         PostgresServiceObjects(database),
@@ -97,7 +98,9 @@ async def run(chosen: Settings) -> None:
     http = HttpTransport(hub, feeds, pulls)
     live = partial(LiveSession, hub, feeds, pulls, Devices(actuating.queues, api))
     place = bootstrap.console_place(chosen)
-    sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live, place)
+    sockets = WebSocketTransport(
+        hub, chosen.host, own.port, http.protocol, live, place, certificate
+    )
     try:
         await client.start()
         await api.start()

@@ -6,10 +6,13 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from delivery.admission.pending import PendingConnections
-from servioticy.doors.door import Door, Glance
+from servioticy.doors.certificate import Certificate
+from servioticy.doors.door import Glance
+from servioticy.doors.vestibule import door
 
 WAITING_TO_BE_ACCEPTED = 4_096
 """Those wait in Linux, as far as it is allowed to (`net.core.somaxconn`)."""
@@ -24,16 +27,19 @@ class Entrance:
         make: Callable[[], asyncio.BaseProtocol],
         is_nonsense: Callable[[bytes], bool],
         refusal: bytes,
+        certificate: Certificate | None = None,
+        plain_text: bytes = b"",
     ) -> None:
         """`make` makes what takes a new connection; `is_nonsense` is asked about the first bytes
-        of one, of which there are perhaps none yet, and `refusal` is the answer to it.
+        of one, of which there are perhaps none yet, and `refusal` is the answer to it. With a
+        certificate all speak TLS, and `plain_text` is the answer to who does not.
         """
         self._pending = pending
         self._make = make
         self._is_nonsense = is_nonsense
         self._refusal = refusal
         self._loop = asyncio.get_running_loop()
-        self.door = Door(self._loop, self, pending.most)
+        self.door = door(self, pending.most, certificate, plain_text)
         self._listeners: list[socket.socket] = []
         self._arriving: set[asyncio.Task[Any]] = set()
         """The loop itself keeps no hold on its tasks."""
@@ -66,9 +72,14 @@ class Entrance:
 
     def enter(self, client: socket.socket) -> None:
         """Make a connection of it."""
-        task = self._loop.create_task(self._loop.connect_accepted_socket(self._make, client))
+        made = partial(self.protocol, client)
+        task = self._loop.create_task(self._loop.connect_accepted_socket(made, client))
         self._arriving.add(task)
         task.add_done_callback(self._arriving.discard)
+
+    def protocol(self, _client: socket.socket) -> asyncio.BaseProtocol:
+        """Return what takes a new connection."""
+        return self._make()
 
     def make_room(self) -> None:
         """Close a connection that has said nothing yet, or was refused."""

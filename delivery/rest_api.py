@@ -5,6 +5,7 @@ So a message has the same checks, quotas and promises as a PUT, and 202 means th
 
 from __future__ import annotations
 
+import ssl
 from typing import NamedTuple, Protocol
 
 import aiohttp
@@ -46,14 +47,16 @@ class Asks(Protocol):
 class Api:
     """Asks the REST API, with the tokens of those who ask."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, trust: ssl.SSLContext | bool = True) -> None:
+        """`trust` says whose certificate is believed where it is asked by TLS."""
         self._url = url
+        self._trust = trust
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
         """Be ready to ask."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=CONNECTIONS),
+            connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._trust),
             timeout=aiohttp.ClientTimeout(total=SECONDS, sock_connect=5.0),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,

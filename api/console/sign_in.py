@@ -34,7 +34,8 @@ OF_A_DEVICE = "This is the token of one device. The console needs one of the ten
 TOO_MANY = "Too many tokens were wrong. Wait a moment, and look what is wrong."
 UNSAFE = (
     "Nobody can sign in here: the token would travel where others can read it. An operator has to "
-    "put TLS in front of the platform, and to name its https:// address as public_url."
+    "set tls_certificate, or to put TLS in front of the platform and name its https:// address as "
+    "public_url."
 )
 
 

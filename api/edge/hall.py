@@ -42,10 +42,14 @@ class Hall:
         if self._edge.stopping:
             client.close()
             return
-        made = partial(Connection, self._edge, client)
+        made = partial(self.protocol, client)
         task = self._loop.create_task(self._loop.connect_accepted_socket(made, client))
         self._arriving.add(task)
         task.add_done_callback(self._arriving.discard)
+
+    def protocol(self, client: socket.socket) -> Connection:
+        """Return what takes the connection of this socket."""
+        return Connection(self._edge, client)
 
     def make_room(self) -> None:
         """Close whoever keeps us waiting longest."""

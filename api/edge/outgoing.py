@@ -36,6 +36,8 @@ class Outgoing:
         # connection is lost can never reach the one that would get its number next.
         self._out = cast("io.RawIOBase", connected.makefile("wb", buffering=0))
         self._lent = False
+        self._in_cipher = False
+        """only the loop can write"""
         self._transport = cast("asyncio.Transport", None)
         self._held = Holding(edge.budget)
         self._unsent = 0
@@ -47,6 +49,7 @@ class Outgoing:
     def opened(self, transport: asyncio.Transport) -> None:
         """The connection is there."""
         self._transport = transport
+        self._in_cipher = transport.get_extra_info("sslcontext") is not None
         transport.set_write_buffer_limits(high=0)
 
     def lost(self) -> None:
@@ -80,7 +83,9 @@ class Outgoing:
 
         Nobody else writes meanwhile: the loop does not while an answer is awaited.
         """
-        if not isinstance(result, Answer) or self._transport.get_write_buffer_size():
+        if not isinstance(result, Answer) or self._in_cipher:
+            return result
+        if self._transport.get_write_buffer_size():
             return result
         keeps_alive = self._may_keep(head, result)
         content = self._composed(head, result, keeps_alive)

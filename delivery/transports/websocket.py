@@ -34,6 +34,8 @@ from delivery.transports.live_outlet import Socket
 from delivery.transports.websocket_caller import WebSocketCaller, caller_class
 from servioticy.domain.console import Place
 from servioticy.domain.model import LastUpdate
+from servioticy.doors.certificate import Certificate
+from servioticy.doors.vestibule import PLAIN_HTTP
 from servioticy.http_heads import is_a_beginning
 
 MAX_CLIENT_MESSAGE = 4096
@@ -72,11 +74,12 @@ class WebSocketTransport:
         plain: Callable[[], Protocol],
         live: Live,
         console: Place = NO_CONSOLE,
+        certificate: Certificate | None = None,
     ) -> None:
         """`plain` makes what serves those who come to the port, and open no WebSocket.
 
         `live` makes what serves a socket with many subscriptions; pages of the `console` come
-        with a cookie.
+        with a cookie. With a certificate all speak TLS.
         """
         self._hub = hub
         self._live = live
@@ -84,6 +87,7 @@ class WebSocketTransport:
         self._port = port
         self._plain = plain
         self._console = console
+        self._certificate = certificate
         # Weak: a client may go between its admission and its socket.
         self._admissions: WeakKeyDictionary[ServerConnection, Admission] = WeakKeyDictionary()
         self._known: WeakKeyDictionary[ServerConnection, Identity] = WeakKeyDictionary()
@@ -107,7 +111,9 @@ class WebSocketTransport:
             create_connection=self._caller,
         )
         pending = self._hub.reception.pending
-        self._entrance = Entrance(pending, self._doorway, _is_nonsense, NO_REQUEST)
+        self._entrance = Entrance(
+            pending, self._doorway, _is_nonsense, NO_REQUEST, self._certificate, PLAIN_HTTP
+        )
         self._entrance.open(self._server.sockets)
 
     def _doorway(self) -> Doorway:

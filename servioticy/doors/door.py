@@ -103,16 +103,17 @@ class Door:
         house: House,
         most: int,
         clock: Callable[[], float] = time.thread_time,
+        porch: Porch | None = None,
     ) -> None:
         """So many wait here at `most`: each has an open file. `clock` measures what a turn takes
-        of the processor.
+        of the processor. `porch` is the part of strangers, where others have turns of it, too.
         """
         self._most = most
         self._loop = loop
         self._house = house
         self._gate = Porch(loop, clock)
         """Taking in from Linux: a part of its own, else those who wait here would shut it."""
-        self._porch = Porch(loop, clock)
+        self._porch = porch or Porch(loop, clock)
         """Making connections of strangers."""
         self._listeners: list[socket.socket] = []
         self._waiting: dict[_Caller, None] = {}

@@ -114,6 +114,26 @@ class Requests:
 
 
 @dataclass(frozen=True, slots=True)
+class Tls:
+    """Certificates: what clients are shown by the API, delivery and the broker."""
+
+    PREFIX: ClassVar[str] = "tls_"
+
+    certificate: str = setting(
+        "",
+        "PEM file of our certificate and its chain: the API and delivery then speak TLS alone "
+        "(empty: plain text); read anew when it changes",
+    )
+    key: str = setting("", "PEM file of its key")
+    key_password: str = setting("", "password of the key", secret=True)
+    ca: str = setting(
+        "",
+        "PEM file of the authorities that vouch for the API where `servioticy` or `mqtt_api_url` "
+        "ask it by https (empty: those of the machine)",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """The WebSocket delivery."""
 
@@ -146,6 +166,14 @@ class Mqtt:
 
     port: MetricsPort = setting(
         1883, "port of MQTT, STOMP, and both over WebSocket, where it is free; 0: none"
+    )
+    tls_port: MetricsPort = setting(
+        0, "port of the same by TLS, mostly 8883; it needs `tls_certificate`; 0: none"
+    )
+    client_ca: str = setting(
+        "",
+        "PEM file of the authorities that vouch for clients of `mqtt_tls_port`, who then need a "
+        "certificate beside their token (empty: they need none)",
     )
     api_url: Address = setting(
         "", "REST API for what clients ask it by messages (empty: http, host and api_port)"

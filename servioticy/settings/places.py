@@ -27,12 +27,18 @@ def in_url(host: str) -> str:
 
 def api_url(settings: Settings) -> str:
     """Return where a client on this machine finds the API."""
-    return f"http://{in_url(settings.host)}:{settings.api.port}"
+    return f"{scheme(settings)}://{in_url(settings.host)}:{settings.api.port}"
 
 
 def live_url(settings: Settings) -> str:
     """Return where a client on this machine finds delivery's WebSockets."""
-    return f"ws://{in_url(settings.host)}:{settings.delivery.port}"
+    secure = "s" if settings.tls.certificate else ""
+    return f"ws{secure}://{in_url(settings.host)}:{settings.delivery.port}"
+
+
+def scheme(settings: Settings) -> str:
+    """Return what addresses of the API begin with."""
+    return "https" if settings.tls.certificate else "http"
 
 
 def is_loopback(host: str) -> bool:

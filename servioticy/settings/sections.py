@@ -27,7 +27,16 @@ from servioticy.settings.kinds import (
     SparkConf,
     setting,
 )
-from servioticy.settings.outward import Api, Bridge, Delivery, Identity, Mqtt, Requests, Usage
+from servioticy.settings.outward import (
+    Api,
+    Bridge,
+    Delivery,
+    Identity,
+    Mqtt,
+    Requests,
+    Tls,
+    Usage,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +270,7 @@ class Settings:
     kafka: Kafka = field(default_factory=Kafka)
     api: Api = field(default_factory=Api)
     requests: Requests = field(default_factory=Requests)
+    tls: Tls = field(default_factory=Tls)
     delivery: Delivery = field(default_factory=Delivery)
     mqtt: Mqtt = field(default_factory=Mqtt)
     bridge: Bridge = field(default_factory=Bridge)
