@@ -123,6 +123,6 @@ def attend(
         # What it accepts inherits that.
         each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    found = door(Hall(edge, loop), at_the_door(files), certificate, PLAIN_HTTP)
+    found = door(loop, Hall(edge, loop), at_the_door(files), certificate, PLAIN_HTTP)
     found.attend(listeners)
     return found

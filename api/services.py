@@ -18,7 +18,7 @@ from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.settings import Settings
-from servioticy.settings.places import EVERYWHERE
+from servioticy.settings.places import EVERYWHERE, scheme
 
 Check = Callable[[Definition], list[BadDocument]]
 """Looks at the snippets of a new definition; what is wrong with them, each with its place."""

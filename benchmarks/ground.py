@@ -17,6 +17,7 @@ from command.platform import (
     postgres_program,
     prepare_stores,
 )
+from servioticy import trust
 from servioticy.client.rest import Rest
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import DataFolder
@@ -73,7 +74,7 @@ def token(settings: Settings) -> str:
 
 def client(settings: Settings, token: str) -> Rest:
     """Return a client of the REST API, for what is not measured."""
-    return Rest(api_url(settings), token)
+    return Rest(api_url(settings), token, ca=trust.own(settings))
 
 
 def chain(length: int) -> dict[str, Any]:

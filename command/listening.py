@@ -22,11 +22,12 @@ NAMES = tuple(
 """Every setting that is a port, so that none comes without an option; those of metrics last."""
 MUST_LISTEN = ("api_port", "live_port")
 """Without these there is no platform; the default of another may be somebody else's."""
-FACTS = ("host", "metrics_host", *NAMES)
+FACTS = ("host", "metrics_host", "tls_certificate", *NAMES)
 URLS = {
     "api_port": ("http://{}",),
     "live_port": ("ws://{}",),
     "mqtt_port": ("mqtt://{}", "stomp://{}"),
+    "mqtt_tls_port": ("mqtts://{}",),
 }
 
 
@@ -37,6 +38,8 @@ class Place:
     setting: str
     host: str
     port: int
+    is_secure: bool = False
+    """those that can speak both speak TLS"""
 
     @property
     def option(self) -> str:
@@ -60,7 +63,10 @@ class Place:
         at = f"{in_url(self.host)}:{self.port}"
         if self.name == "metrics":
             return [f"http://{at}/metrics ({self.setting.removesuffix(METRICS_SUFFIX)})"]
-        return [each.format(at) for each in URLS.get(self.setting, (f"{self.name} at {{}}",))]
+        known = URLS.get(self.setting, (f"{self.name} at {{}}",))
+        if self.is_secure and self.setting in MUST_LISTEN:
+            known = tuple(each.replace("://", "s://") for each in known)
+        return [each.format(at) for each in known]
 
 
 def option(setting: str) -> str:
@@ -84,7 +90,10 @@ def places(settings: Settings) -> list[Place]:
     ports = by_name(settings)
     return [
         Place(
-            name, settings.metrics_host if name.endswith(METRICS_SUFFIX) else settings.host, port
+            name,
+            settings.metrics_host if name.endswith(METRICS_SUFFIX) else settings.host,
+            port,
+            bool(settings.tls.certificate),
         )
         for name in NAMES
         if (port := ports[name])

@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from command import listening
-from servioticy import bootstrap
+from servioticy import bootstrap, trust
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, Login, login
@@ -146,14 +146,14 @@ def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -
         "api",
         _module("api"),
         environment(Role.API),
-        lambda: answers(settings.host, settings.api.port, "/private/health"),
+        lambda: answers(settings, settings.api.port, "/private/health"),
         together=True,
     )
     delivery = Program(
         "delivery",
         _module("delivery"),
         environment(Role.DELIVERY),
-        lambda: answers(settings.host, settings.delivery.port, "/health"),
+        lambda: answers(settings, settings.delivery.port, "/health"),
         together=True,
     )
     alive_file = settings.data_path / "broker.alive"
@@ -167,13 +167,16 @@ def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -
     return [pipeline, api, delivery, broker]
 
 
-def answers(host: str, port: int, path: str) -> bool:
+def answers(settings: Settings, port: int, path: str) -> bool:
     """Tell whether a GET of this address is answered with 200 within a second."""
-    connection = http.client.HTTPConnection(reachable(host), port, timeout=1.0)
+    host = reachable(settings.host)
+    connection = http.client.HTTPConnection(host, port, timeout=1.0)
     try:
+        if believed := trust.own(settings):
+            connection = http.client.HTTPSConnection(host, port, timeout=1.0, context=believed)
         connection.request("GET", path)
         return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
+    except (OSError, http.client.HTTPException, SettingsError):
         return False
     finally:
         connection.close()

@@ -39,7 +39,7 @@ class Entrance:
         self._is_nonsense = is_nonsense
         self._refusal = refusal
         self._loop = asyncio.get_running_loop()
-        self.door = door(self, pending.most, certificate, plain_text)
+        self.door = door(self._loop, self, pending.most, certificate, plain_text)
         self._listeners: list[socket.socket] = []
         self._arriving: set[asyncio.Task[Any]] = set()
         """The loop itself keeps no hold on its tasks."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from demonstration import templates
 from demonstration.series import UNITS
-from servioticy import bootstrap
+from servioticy import bootstrap, trust
 from servioticy.client.answers import Answered
 from servioticy.client.rest import Rest
 from servioticy.embedded.folder import write_private
@@ -38,7 +38,7 @@ def token_file(settings: Settings) -> Path:
 
 def rest(settings: Settings, token: str) -> Rest:
     """Return a connection to the platform's API."""
-    return Rest(api_url(settings), token)
+    return Rest(api_url(settings), token, ca=trust.own(settings))
 
 
 def prepare(settings: Settings, again: bool) -> Objects:

@@ -18,7 +18,7 @@ from servioticy.client.follower import Follower
 from servioticy.client.rest import Rest
 from servioticy.domain.model import StreamRef
 from servioticy.settings import Settings
-from servioticy.settings.places import api_url, reachable
+from servioticy.settings.places import api_url, live_url
 
 SECONDS_TO_ARRIVE = 10.0
 ROWS = (*SHOWN, *BANDS)
@@ -95,8 +95,7 @@ def _watch(
 ) -> None:
     """Follow a stream from its last stored update on, so that nothing is missed meanwhile."""
     after = api.last_timestamp(*stream) or 0
-    url = f"ws://{reachable(settings.host)}:{settings.delivery.port}"
-    follower = Follower(url, stream, token, after)
+    follower = Follower(live_url(settings), stream, token, after, trust.own(settings))
 
     def follow() -> None:
         for frame in follower.updates(stop):
@@ -221,7 +220,7 @@ def _check(
 
 def _what_next(settings: Settings, ids: dict[str, str]) -> None:
     api = api_url(settings)
-    live = f"ws://{reachable(settings.host)}:{settings.delivery.port}"
+    live = live_url(settings)
     data = f" --data {settings.data}" if settings.data_path.name != "servioticy-data" else ""
     token = _shortest(objects.token_file(settings))
     flow, watch = ids["flow"], ids["water_main"]

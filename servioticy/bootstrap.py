@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
 from sandbox import SandboxOptions, SandboxPool, argument_names
+from servioticy import trust
 from servioticy.changes import Changes
 from servioticy.domain import log_loss
 from servioticy.domain.console import Place
 from servioticy.domain.log_loss import Present
 from servioticy.domain.records import LogRecord
 from servioticy.domain.topics import Topics
+from servioticy.doors.certificate import Certificate, Files
 from servioticy.embedded import javascript
 from servioticy.errors import SettingsError, Unavailable
 from servioticy.identity.console_sessions import ConsoleSessions
@@ -144,6 +147,28 @@ def ports(settings: Settings) -> Ports:
 def log(settings: Settings, database: Database) -> KafkaLog:
     """Return the log, for whoever appends to it; what is stored of it the database tells."""
     return KafkaLog(settings, PostgresHistory(database).progress)
+
+
+def certificate(settings: Settings, client_ca: str = "") -> Certificate | None:
+    """Return what clients are shown, looked after from now on; None: they speak plain text.
+
+    Raises SettingsError, SetupError.
+    """
+    own = settings.tls
+    if not own.certificate and not own.key:
+        return None
+    made = Certificate(Files(own.certificate, own.key, own.key_password, client_ca))
+    made.start()
+    return made
+
+
+def trust_in_api(settings: Settings, shown: Certificate | None) -> ssl.SSLContext | bool:
+    """Return whom programs believe that ask the API: on this machine the certificate itself."""
+    if settings.mqtt.api_url or shown is None:
+        return trust.authorities(settings.tls.ca) if settings.tls.ca else True
+    known = trust.Known(settings.tls.certificate)
+    shown.renewed = known.add
+    return known.context
 
 
 def console_place(settings: Settings) -> Place:

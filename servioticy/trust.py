@@ -6,6 +6,7 @@ import ssl
 from pathlib import Path
 
 from servioticy.errors import SettingsError
+from servioticy.settings import Settings
 
 _NO_CHECK_TIME = 0x200000
 """Of OpenSSL (X509_V_FLAG_NO_CHECK_TIME), which `ssl` has no name for."""
@@ -20,6 +21,14 @@ def authorities(file: str) -> ssl.SSLContext:
         raise SettingsError(
             f"{file}: {error.strerror or error}; expected a PEM file of authorities"
         ) from error
+
+
+def own(settings: Settings) -> ssl.SSLContext | str:
+    """Return whom to believe who asks the platform of these settings on its own machine.
+
+    Raises SettingsError.
+    """
+    return Known(settings.tls.certificate).context if settings.tls.certificate else ""
 
 
 class Known:

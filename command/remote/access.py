@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from command import found
+from servioticy import trust
 from servioticy.client import urls
 from servioticy.errors import ServioticyError, SettingsError
 from servioticy.settings import Settings
@@ -58,7 +60,19 @@ def rest(parsed: argparse.Namespace, settings: Settings) -> Rest:
     """Return a client of the platform that the options mean."""
     from servioticy.client import Rest
 
-    return Rest(url(parsed, settings), token(parsed))
+    address = url(parsed, settings)
+    return Rest(address, token(parsed), ca=believed(address, settings))
+
+
+def believed(address: str, settings: Settings) -> ssl.SSLContext | str:
+    """Return whose certificate is believed: of a platform that runs here its own.
+
+    Raises SettingsError.
+    """
+    here = found.of(settings)
+    if here.tls.certificate and address in (api_url(here), live_url(here)):
+        return trust.own(here)
+    return settings.tls.ca
 
 
 def names(api: Rest) -> dict[str, list[str]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import ssl
 from collections.abc import Iterable
 
-from command.remote.access import token, url
+from command.remote.access import believed, token, url
 from servioticy.client import AsyncRest, NotFound, ServiceObject
 from servioticy.settings import Settings
 
@@ -17,12 +18,15 @@ def read_all(
     ids: Iterable[str], parsed: argparse.Namespace, settings: Settings
 ) -> list[ServiceObject]:
     """Return these Service Objects, read several at once; none that are gone meanwhile."""
-    return asyncio.run(_read_all(ids, url(parsed, settings), token(parsed)))
+    address = url(parsed, settings)
+    return asyncio.run(_read_all(ids, address, token(parsed), believed(address, settings)))
 
 
-async def _read_all(ids: Iterable[str], address: str, its_token: str) -> list[ServiceObject]:
+async def _read_all(
+    ids: Iterable[str], address: str, its_token: str, ca: ssl.SSLContext | str
+) -> list[ServiceObject]:
     turns = asyncio.Semaphore(READ_AT_ONCE)
-    async with AsyncRest(address, its_token) as api:
+    async with AsyncRest(address, its_token, ca=ca) as api:
 
         async def read(id_: str) -> ServiceObject | None:
             async with turns:

@@ -15,7 +15,14 @@ from servioticy.client.answers import Answer, Answered
 from servioticy.client.batches import BatchResult
 from servioticy.client.calls import Call, Claimed, Document, ServiceObject, Update
 from servioticy.client.retries import Attempts, Retries
-from servioticy.client.transport import TIMEOUT_SECONDS, answer, explained, options, typed
+from servioticy.client.transport import (
+    TIMEOUT_SECONDS,
+    Authorities,
+    answer,
+    explained,
+    options,
+    typed,
+)
 from servioticy.errors import Unavailable
 
 T = TypeVar("T")
@@ -25,6 +32,7 @@ class AsyncRest:
     """One API and one token, with connections that are kept between requests.
 
     The methods are those of `Rest`, and raise the same. May be used by many tasks at once.
+    `ca` is a PEM file of the authorities that vouch for it by https (empty: those known anyway).
     """
 
     def __init__(
@@ -33,8 +41,9 @@ class AsyncRest:
         token: str,
         timeout_seconds: float = TIMEOUT_SECONDS,
         retries: Retries | None = None,
+        ca: Authorities = "",
     ) -> None:
-        self._http = httpx.AsyncClient(**options(url, token, timeout_seconds))
+        self._http = httpx.AsyncClient(**options(url, token, timeout_seconds, ca))
         self._retries = retries or Retries()
 
     async def __aenter__(self) -> Self:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -16,6 +17,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from servioticy.client import urls
 from servioticy.client.answers import reason_in
+from servioticy.client.transport import Authorities, believed
 from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import ServioticyError, Unavailable
@@ -40,9 +42,14 @@ class _Followed:
     token: str
     after: Timestamp | None = None
     """the newest update seen: a new connection goes on behind it"""
+    ca: Authorities = ""
+    """a PEM file of the authorities that vouch for it by wss (empty: those known anyway)"""
+    _ssl: ssl.SSLContext | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.url, self.token = urls.live(self.url), urls.token(self.token)
+        if self.url.startswith("wss:"):
+            self._ssl = believed(self.ca)
 
     def _address(self) -> str:
         after = "" if self.after is None else f"?after={self.after}"
@@ -56,6 +63,7 @@ class _Followed:
             "compression": None,
             "proxy": None,
             "max_size": MAX_MESSAGE_BYTES,
+            **({} if self._ssl is None else {"ssl": self._ssl}),
         }
 
     def _seen(self, frame: str) -> str:
@@ -77,6 +85,8 @@ class _Followed:
             and not isinstance(error, InvalidStatus)
         ):
             raise Unavailable(f"what answers at {self.url} is not delivery: {error}") from error
+        if not met and isinstance(error, ssl.SSLError):
+            raise Unavailable(f"{self.url} is not believed: {error}") from error
         if not met and isinstance(error, OSError):
             raise Unavailable(
                 f"nothing answers at {self.url}: is the platform running (`servioticy up`)?"

@@ -16,7 +16,14 @@ from servioticy.client.answers import Answer, Answered
 from servioticy.client.batches import BatchResult
 from servioticy.client.calls import Call, Claimed, Document, ServiceObject, Update
 from servioticy.client.retries import Attempts, Retries
-from servioticy.client.transport import TIMEOUT_SECONDS, answer, explained, options, typed
+from servioticy.client.transport import (
+    TIMEOUT_SECONDS,
+    Authorities,
+    answer,
+    explained,
+    options,
+    typed,
+)
 from servioticy.errors import Unavailable
 
 T = TypeVar("T")
@@ -29,6 +36,7 @@ class Rest:
     """One API and one token, with a connection that is kept between requests.
 
     `url` is its address without a path, as "http://127.0.0.1:8080". To be used by one thread.
+    `ca` is a PEM file of the authorities that vouch for it by https (empty: those known anyway).
     What may heal is tried again as `retries` says; else the methods raise `Answered`, or
     Unavailable where no answer comes.
     """
@@ -39,8 +47,9 @@ class Rest:
         token: str,
         timeout_seconds: float = TIMEOUT_SECONDS,
         retries: Retries | None = None,
+        ca: Authorities = "",
     ) -> None:
-        self._http = httpx.Client(**options(url, token, timeout_seconds))
+        self._http = httpx.Client(**options(url, token, timeout_seconds, ca))
         self._retries = retries or Retries()
 
     def __enter__(self) -> Self:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
 
+from servioticy import trust
 from servioticy.client import urls
 from servioticy.client.answers import Answer
 from servioticy.errors import ServioticyError, Unavailable
@@ -18,7 +20,19 @@ log = logging.getLogger("servioticy.client")
 TIMEOUT_SECONDS = 15.0
 
 
-def options(url: str, token: str, timeout_seconds: float) -> dict[str, Any]:
+Authorities = str | ssl.SSLContext
+"""A PEM file of authorities, or what else says whose certificate is believed."""
+
+
+def believed(ca: Authorities) -> ssl.SSLContext | None:
+    """Return what says whose certificate is believed; None: whom everybody believes.
+
+    Raises ServioticyError.
+    """
+    return (trust.authorities(ca) if isinstance(ca, str) else ca) if ca else None
+
+
+def options(url: str, token: str, timeout_seconds: float, ca: Authorities = "") -> dict[str, Any]:
     """Return how httpx reaches the API.
 
     A proxy for the internet has no business between us and this platform. Certificates are
@@ -31,7 +45,7 @@ def options(url: str, token: str, timeout_seconds: float) -> dict[str, Any]:
         "headers": {"Authorization": urls.token(token), "Accept-Encoding": "identity"},
         "timeout": timeout_seconds,
         "trust_env": False,
-        "verify": url.startswith("https:"),
+        "verify": (believed(ca) or True) if url.startswith("https:") else False,
     }
 
 

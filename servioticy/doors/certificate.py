@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import ssl
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -61,6 +62,8 @@ class Certificate:
         self.context = _context(files)
         self.ends = _told(files)
         self._stopped = threading.Event()
+        self.renewed: Callable[[], object] = _nothing
+        """Called, in a thread of its own, when another one is in use."""
 
     def start(self) -> None:
         """Look for other files from now on."""
@@ -83,6 +86,7 @@ class Certificate:
         finally:
             self._state = state
         self.ends = _told(self._files)
+        self.renewed()
         return True
 
     def _watch(self) -> None:
@@ -94,6 +98,10 @@ class Certificate:
             elif waited >= REMIND_SECONDS:
                 waited = 0.0
                 _tell(self._files.certificate, self.ends)
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
 
 
 def _state(file: str) -> tuple[int, int, int] | None:
@@ -124,12 +132,12 @@ def _context(files: Files) -> ssl.SSLContext:
     except (ssl.SSLError, ValueError, OSError) as error:
         raise SetupError(_why(files, error, bool(wanted))) from error
     if files.client_ca:
-        _readable("tls_client_ca", files.client_ca, "the authorities that vouch for clients")
+        _readable("mqtt_client_ca", files.client_ca, "the authorities that vouch for clients")
         try:
             context.load_verify_locations(files.client_ca)
         except (ssl.SSLError, OSError) as error:
             raise SetupError(
-                f"tls_client_ca = {files.client_ca}: no certificate in it; give a PEM file"
+                f"mqtt_client_ca = {files.client_ca}: no certificate in it; give a PEM file"
             ) from error
         context.verify_mode = ssl.CERT_REQUIRED
     return context
@@ -170,9 +178,7 @@ def _told(files: Files) -> datetime:
     """Log what is in use, and return when it ends."""
     certificate = x509.load_pem_x509_certificate(Path(files.certificate).read_bytes())
     ends = certificate.not_valid_after_utc
-    log.info(
-        "certificate_in_use", extra={"file": files.certificate, "ends": ends.isoformat()}
-    )
+    log.info("certificate_in_use", extra={"file": files.certificate, "ends": ends.isoformat()})
     if certificate.not_valid_before_utc > datetime.now(UTC):
         begins = certificate.not_valid_before_utc.isoformat()
         log.warning("certificate_not_yet_good", extra={"begins": begins})

@@ -38,7 +38,13 @@ class Vestibule:
     """Keeps to the protocol `House`. All methods belong to the event loop's thread."""
 
     def __init__(
-        self, inside: Inside, certificate: Certificate, porch: Porch, most: int, refusal: bytes
+        self,
+        loop: asyncio.AbstractEventLoop,
+        inside: Inside,
+        certificate: Certificate,
+        porch: Porch,
+        most: int,
+        refusal: bytes,
     ) -> None:
         """So many shake hands at `most`. `refusal` is the answer, in plain text, to plain text."""
         self._inside = inside
@@ -46,7 +52,7 @@ class Vestibule:
         self._porch = porch
         self._most = most
         self._refusal = refusal
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop
         self._shaking: dict[TlsConnection, asyncio.TimerHandle] = {}
         """Those whose hands we shake, the longest first."""
         self._arriving: set[asyncio.Task[Any]] = set()
@@ -99,17 +105,20 @@ class Vestibule:
             timer.cancel()
 
 
-
 class SecureDoor(Door):
     """A door with a vestibule behind it."""
 
     def __init__(
-        self, inside: Inside, most: int, certificate: Certificate, refusal: bytes
+        self,
+        loop: asyncio.AbstractEventLoop,
+        inside: Inside,
+        most: int,
+        certificate: Certificate,
+        refusal: bytes,
     ) -> None:
         """So many wait at `most`, and as many shake hands."""
-        loop = asyncio.get_running_loop()
         porch = Porch(loop, time.thread_time)
-        self.vestibule = Vestibule(inside, certificate, porch, most, refusal)
+        self.vestibule = Vestibule(loop, inside, certificate, porch, most, refusal)
         super().__init__(loop, self.vestibule, most, porch=porch)
 
     def close(self) -> None:
@@ -118,8 +127,14 @@ class SecureDoor(Door):
         self.vestibule.close()
 
 
-def door(inside: Inside, most: int, certificate: Certificate | None, refusal: bytes) -> Door:
+def door(
+    loop: asyncio.AbstractEventLoop,
+    inside: Inside,
+    most: int,
+    certificate: Certificate | None,
+    refusal: bytes,
+) -> Door:
     """Return a door for this loop; with a certificate all who come have to speak TLS."""
     if certificate is None:
-        return Door(asyncio.get_running_loop(), inside, most)
-    return SecureDoor(inside, most, certificate, refusal)
+        return Door(loop, inside, most)
+    return SecureDoor(loop, inside, most, certificate, refusal)

@@ -19,6 +19,7 @@ from api.http.metrics import ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
 from api.http.while_allowed import NoLongerAllowed, WhileAllowed
 from api.server import attend
+from servioticy.doors.certificate import Certificate
 from servioticy.metrics import Registry
 from servioticy.refusals import Denied
 from servioticy.settings import Settings, changed
@@ -111,6 +112,7 @@ class Serving:
         app: Told,
         platform: MemoryPlatform,
         quotas: KnownQuotas | None = None,
+        certificate: Certificate | None = None,
     ) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self.listener.getsockname()[1]
@@ -123,7 +125,7 @@ class Serving:
             asyncio.set_event_loop(self._loop)
             application = Application(app, "127.0.0.1", self.port, quotas=quotas)
             self.edge = Edge(application, progress, settings, self._loop, self._registry)
-            self.door = attend([self.listener], self.edge, self._loop)
+            self.door = attend([self.listener], self.edge, self._loop, certificate)
             self._loop.call_soon(ready.set)
             self._loop.run_forever()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 from typing import Any
@@ -28,6 +29,7 @@ class MqttClient:
         transport: str = "tcp",
         manual_ack: bool = False,
         client: str = "",
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.messages: list[mqtt.MQTTMessage] = []
         self.published: dict[int, Any] = {}
@@ -45,6 +47,8 @@ class MqttClient:
         )
         if password is not None:
             self._client.username_pw_set(user, password)
+        if tls is not None:
+            self._client.tls_set_context(tls)
         self._client.on_connect = self._on_connect
         self._client.on_message = lambda _c, _u, message: self.messages.append(message)
         self._client.on_publish = self._on_publish

@@ -19,7 +19,7 @@ from support.played_ingest import PlayedIngest
 from broker.actuations import TopicWay, attach
 from broker.broker import Broker
 from broker.lane import Lane
-from broker.listener import BrokerTransport
+from broker.listener import BrokerTransport, Ports
 from delivery.actuations.queues import Queues
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
@@ -28,6 +28,7 @@ from delivery.rest_api import Api
 from ingest.ingest import Ingest
 from servioticy.domain.model import StreamKey
 from servioticy.domain.records import EmittedRecord, Position
+from servioticy.doors.certificate import Certificate
 from servioticy.embedded import tcp_ports as ports
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.history import VersionedUpdate
@@ -88,14 +89,18 @@ class RunningBroker:
         capacity: Capacity | None = None,
         addresses: Addresses | None = None,
         ingest: Ingest | None = None,
+        certificate: Certificate | None = None,
     ) -> None:
-        """`addresses` and `ingest` in place of those of the test."""
+        """`addresses` and `ingest` in place of those of the test; a certificate is shown at
+        `tls_port`.
+        """
         self.catalog, self.stored, self.api = Catalog(), Stored(), PlayedApi()
         self.way = PlayedIngest(self.catalog)
         self.log = self.way.log
         """What clients have published is there."""
         self.actuations = MemoryActuations()
-        self.port = ports.free()
+        self.port, self.tls_port = ports.free(), ports.free()
+        self._ports = Ports(self.port, self.tls_port if certificate else 0, certificate)
         self.hub: Hub
         self.broker: Broker
         self.queues: Queues
@@ -125,7 +130,7 @@ class RunningBroker:
         self.queues = Queues(self.actuations, partial(TopicWay, self.broker.exchange), calls.run)
         attach(self.broker.exchange, self.queues)
         self.queues.start()
-        await self.hub.start([BrokerTransport(self.broker, "127.0.0.1", self.port, 1_048_576)])
+        await self.hub.start([BrokerTransport(self.broker, "127.0.0.1", self._ports, 1_048_576)])
         self.hub.let_in()
         self._ready.set()
         await self._stop.wait()

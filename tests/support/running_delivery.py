@@ -29,6 +29,7 @@ from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy.domain.records import EmittedRecord, Position
+from servioticy.doors.certificate import Certificate
 from servioticy.embedded import tcp_ports as ports
 
 ATTACKER, INNOCENT = "token-1", "token-2"
@@ -37,10 +38,16 @@ ATTACKER, INNOCENT = "token-1", "token-2"
 class RunningDelivery:
     """The program, and ways to be its client."""
 
-    def __init__(self, capacity: Capacity | None = None, **limits: int) -> None:
+    def __init__(
+        self,
+        capacity: Capacity | None = None,
+        certificate: Certificate | None = None,
+        **limits: int,
+    ) -> None:
         self.catalog, self.history = Catalog(), History()
         self.actuations = MemoryActuations()
         self.port = ports.free()
+        self._certificate = certificate
         self.hub: Hub
         self._clients: list[socket.socket] = []
         self._loop: asyncio.AbstractEventLoop
@@ -63,7 +70,14 @@ class RunningDelivery:
         queues.start()
         devices = Devices(queues, cast(Api, ReportingApi(self.actuations)))
         live = partial(LiveSession, self.hub, self.feeds, pulls, devices)
-        sockets = WebSocketTransport(self.hub, "127.0.0.1", self.port, http.protocol, live)
+        sockets = WebSocketTransport(
+            self.hub,
+            "127.0.0.1",
+            self.port,
+            http.protocol,
+            live,
+            certificate=self._certificate,
+        )
         await self.hub.start([http, sockets])
         self.hub.let_in()
         self._ready.set()
