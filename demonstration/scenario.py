@@ -13,7 +13,7 @@ from demonstration import checking, objects, plot, replay, scoring, series
 from demonstration.board import Board
 from demonstration.series import Reading
 from demonstration.templates import BANDS, SHOWN, STREAM
-from servioticy import terminal
+from servioticy import terminal, trust
 from servioticy.client.follower import Follower
 from servioticy.client.rest import Rest
 from servioticy.domain.model import StreamRef

@@ -1,4 +1,4 @@
-"""The certificate of a port that speaks TLS: read at the start, and anew whenever its files change.
+"""The certificate of a port that speaks TLS: read at the start, and when its files change.
 
 What cannot be used at the start ends the program with a line that says what to do. Later the one
 that was good stays in use: a certificate and its key are two files, and for a moment one of them

@@ -22,6 +22,15 @@ PART_PAUSE_SECONDS = 0.005
 whoever sends single bytes costs us two hundred events a second."""
 
 
+HANDSHAKE = b"\x16\x03"
+"""The first two bytes of whoever speaks TLS."""
+
+
+def speaks_tls(first: bytes) -> bool:
+    """Tell whether these bytes, perhaps none yet, are the first of somebody who speaks TLS."""
+    return HANDSHAKE.startswith(first[:2])
+
+
 class Porch(Protocol):
     """Gives turns to those who have not been let in."""
 
@@ -38,8 +47,11 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
         make: Callable[[], asyncio.BaseProtocol],
         porch: Porch,
         shaken: Callable[[TlsConnection], object],
+        refusal: bytes = b"",
     ) -> None:
-        """`make` makes what is inside. `shaken` is called once: hands are shaken, or it is lost."""
+        """`make` makes what is inside. `shaken` is called once: when hands are, or it is lost.
+        `refusal` is the answer to who does not begin to shake hands, in plain text.
+        """
         super().__init__()
         self._context = context
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -47,6 +59,8 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
         self._make: Callable[[], asyncio.BaseProtocol] | None = make
         self._porch = porch
         self._shaken: Callable[[TlsConnection], object] | None = shaken
+        self._refusal = refusal
+        self._has_spoken = False
         self._inside: Any = None
         self._raw: Any = None
         self._address = ""
@@ -80,6 +94,12 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come: of a handshake they wait for a turn."""
+        if not self._has_spoken:
+            self._has_spoken = True
+            if not speaks_tls(data):
+                self._raw.write(self._refusal)
+                self._raw.close()
+                return
         self._incoming.write(data)
         if self._make is None:
             self._pump()

@@ -14,11 +14,9 @@ from typing import Any, Protocol
 from servioticy.doors.certificate import Certificate
 from servioticy.doors.door import Door, Glance, House
 from servioticy.doors.porch import Porch
-from servioticy.doors.tls import TlsConnection
+from servioticy.doors.tls import TlsConnection, speaks_tls
 
 HANDSHAKE_SECONDS = 10.0
-HANDSHAKE, VERSION = 0x16, 0x03
-"""The first two bytes of whoever speaks TLS."""
 _TOLD = b"This port speaks TLS: begin with https:// or wss://"
 PLAIN_HTTP = (
     b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n"
@@ -64,8 +62,7 @@ class Vestibule:
 
     def glance(self, first: bytes, _address: str) -> Glance:
         """Nobody is known before hands are shaken: what follows is in cipher."""
-        hello = bytes((HANDSHAKE, VERSION))[: len(first)]
-        return Glance.STRANGER if first[:2] == hello else Glance.NONSENSE
+        return Glance.STRANGER if speaks_tls(first) else Glance.NONSENSE
 
     def refuse(self, _first: bytes) -> bytes:
         """Return what everybody gets who speaks plain text here."""
@@ -78,6 +75,7 @@ class Vestibule:
             lambda: self._inside.protocol(client),
             self._porch,
             self._let_in,
+            self._refusal,
         )
         self._shaking[made] = self._loop.call_later(HANDSHAKE_SECONDS, made.abort)
         if len(self._shaking) > self._most:
