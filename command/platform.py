@@ -11,14 +11,14 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from command import listening
+from command import asking, listening
 from servioticy import bootstrap, trust
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, Login, login
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings, changed, to_environment
-from servioticy.settings.places import on_one_machine, reachable
+from servioticy.settings.places import on_one_machine
 from servioticy.settings.sections import Kafka
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
@@ -169,14 +169,14 @@ def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -
 
 def answers(settings: Settings, port: int, path: str) -> bool:
     """Tell whether a GET of this address is answered with 200 within a second."""
-    host = reachable(settings.host)
-    connection = http.client.HTTPConnection(host, port, timeout=1.0)
     try:
-        if believed := trust.own(settings):
-            connection = http.client.HTTPSConnection(host, port, timeout=1.0, context=believed)
+        connection = asking.connection(settings.host, port, 1.0, trust.own(settings))
+    except SettingsError:
+        return False
+    try:
         connection.request("GET", path)
         return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException, SettingsError):
+    except (OSError, http.client.HTTPException):
         return False
     finally:
         connection.close()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import http.client
 import re
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from command import found, listening, shown
+from command import asking, found, listening, shown
+from servioticy import trust
 from servioticy.embedded.folder import alive, read_run
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings
-from servioticy.settings.places import reachable
 
 TIMEOUT_SECONDS = 3.0
 MAX_BODY = 1 << 20
@@ -138,8 +139,10 @@ def _health(settings: Settings) -> list[Health]:
         ("api", settings.api.port, "/private/health"),
         ("delivery", settings.delivery.port, "/health"),
     )
+    believed = trust.own(settings)
     return [
-        Health(name, _lack(*_get(settings.host, port, path), port)) for name, port, path in asked
+        Health(name, _lack(*_get(settings.host, port, path, believed), port))
+        for name, port, path in asked
     ]
 
 
@@ -171,9 +174,9 @@ def samples(text: str) -> list[Partition]:
     return [Partition(x, values.get((LAG, x), 0), values.get((WAITING, x), 0)) for x in numbers]
 
 
-def _get(host: str, port: int, path: str) -> tuple[int, str]:
+def _get(host: str, port: int, path: str, believed: ssl.SSLContext | str = "") -> tuple[int, str]:
     """Return status and body of an answer; 0 and why where there is none."""
-    connection = http.client.HTTPConnection(reachable(host), port, timeout=TIMEOUT_SECONDS)
+    connection = asking.connection(host, port, TIMEOUT_SECONDS, believed)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()

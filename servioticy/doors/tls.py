@@ -62,9 +62,9 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
         self._refusal = refusal
         self._has_spoken = False
         self._inside: Any = None
-        self._raw: Any = None
+        self._raw = cast("asyncio.Transport", None)
         self._address = ""
-        self._is_cut = False
+        self._has_come = self._is_cut = False
         """before the socket was ours"""
         self._awaits_turn = self._awaits_pump = False
         self._paused = False
@@ -78,9 +78,10 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has come; it says hello first."""
-        self._raw = transport
+        self._raw = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self._address = peer[0] if peer else ""
+        self._has_come = True
         if self._is_cut:
             self._raw.abort()
 
@@ -180,8 +181,8 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
         inside = self._inside
         with contextlib.suppress(ssl.SSLZeroReturnError):
             if isinstance(inside, asyncio.BufferedProtocol):
-                buffer = inside.get_buffer(RECORD_BYTES)
-                size = self._tls.read(len(buffer), cast("bytearray", buffer))
+                buffer = memoryview(inside.get_buffer(RECORD_BYTES))
+                size = cast("int", self._tls.read(len(buffer), cast("bytearray", buffer)))
                 if size:
                     inside.buffer_updated(size)
                 return size
@@ -301,7 +302,7 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
     def abort(self) -> None:
         """Cut the connection."""
         self._is_cut = True
-        if self._raw is not None:
+        if self._has_come:
             self._raw.abort()
 
     def _say_goodbye(self) -> None:

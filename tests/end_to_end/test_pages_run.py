@@ -19,6 +19,7 @@ PAGES = {
 }
 TAKES_MINUTES = "installs, or takes minutes; .ci/run does it"
 STANDS = "so the platform of the tests was started"
+STANDS_BY_TLS = "the platform of these tests has no TLS; test_tls_of_up.py runs them"
 NOT_RUN = {
     ("README.md", "make setup"): TAKES_MINUTES,
     ("README.md", "make demo"): TAKES_MINUTES,
@@ -34,6 +35,8 @@ NOT_RUN = {
         "docs/how-to/several-machines.md",
         "servioticy",
     ): "needs other machines; supervisor starts all",
+    ("docs/how-to/tls.md", "SERVIOTICY_TLS_"): STANDS_BY_TLS,
+    ("docs/how-to/tls.md", "curl"): STANDS_BY_TLS,
     ("docs/operations.md", "curl"): "needs an issuer of persons; tests/integration/rest has one",
     ("docs/tutorial.md", "servioticy up"): STANDS,
 }

@@ -33,8 +33,14 @@ class CommandFailedError(AssertionError):
 class RunningPlatform:
     """`servioticy up` on a folder of its own, and one tenant."""
 
-    def __init__(self, data: Path, partitions: int = 2, back_up: Path | None = None) -> None:
-        """`back_up` is restored before it is started."""
+    def __init__(
+        self,
+        data: Path,
+        partitions: int = 2,
+        back_up: Path | None = None,
+        more: Mapping[str, str] = {},
+    ) -> None:
+        """`back_up` is restored before it is started; `more` are further variables."""
         self.data = data
         if back_up is not None:  # before ports are chosen: it takes a while
             self._environment = {**os.environ, "SERVIOTICY_DATA": str(data)}
@@ -51,6 +57,7 @@ class RunningPlatform:
             "SERVIOTICY_PARTITIONS": str(partitions),
             "SERVIOTICY_LIVE_CALLBACK_NETWORKS": "127.0.0.0/8",
             "SERVIOTICY_OPERATOR_TENANT": "tests",
+            **more,
             **{
                 f"SERVIOTICY_{name.upper()}_METRICS_PORT": str(port)
                 for name, port in self.metrics_ports.items()

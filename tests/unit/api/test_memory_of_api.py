@@ -123,6 +123,8 @@ OF_INGEST = {
 OF_DOORS = {
     "door.py:Door._listeners": "sockets that are listened at; close",
     "door.py:Door._waiting": "most; its turn, or the one that waits longest is closed",
+    "vestibule.py:Vestibule._arriving": "most; its connection's begin",
+    "vestibule.py:Vestibule._shaking": "most; hands shaken, HANDSHAKE_SECONDS, or more of them",
     "porch.py:Porch._waiting": "MOST_WAITING an address and state; its turn, or closed",
 }
 """What bounds each, and after the semicolon what takes its entries away."""
