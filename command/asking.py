@@ -11,7 +11,7 @@ from servioticy.settings.places import reachable
 def connection(
     host: str, port: int, seconds: float, believed: ssl.SSLContext | str = ""
 ) -> http.client.HTTPConnection:
-    """Return one that is opened by the first request; `believed` is `trust.own` of the settings."""
+    """Return one that the first request opens; `believed` is `trust.own` of the settings."""
     found = reachable(host)
     if isinstance(believed, ssl.SSLContext):
         return http.client.HTTPSConnection(found, port, timeout=seconds, context=believed)
