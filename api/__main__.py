@@ -34,7 +34,9 @@ def _serve(chosen: Settings) -> None:
         listener, registry = server.listen(chosen), Registry()
         serve(registry, chosen.metrics_host, chosen.api.metrics_port)
         if chosen.api.workers > 1:
-            bootstrap.certificate(chosen)  # each has its own; that there is none is told once
+            shown = bootstrap.certificate(chosen)  # what is wrong with it is told once, and here
+            if shown is not None:
+                shown.stop()  # each of them looks after its own
             with shared(registry):
                 workers.Workers(listener, chosen.api.workers).run()
             return
