@@ -60,20 +60,18 @@ def test_all_of_it_speaks_tls(secure: tuple[RunningPlatform, int], authority: Au
 
 
 def test_the_command_knows_the_platform_of_this_machine_and_others_by_their_authority(
-    secure: tuple[RunningPlatform, int], authority: Authority, tmp_path: Path
+    secure: tuple[RunningPlatform, int], authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Without `tls_ca` it believes whom the machine believes, and that is not ours."""
     platform, _ = secure
-    own = platform.command("get", "--token", platform.token).stdout
-    elsewhere = (
-        "list",
-        "--token",
-        platform.token,
-        "--url",
-        f"https://localhost:{platform.api_port}",
-    )
-    assert own is not None
+    usage = ("usage", "--token", platform.token)
+    elsewhere = (*usage, "--url", f"https://localhost:{platform.api_port}")
+
+    platform.command(*usage)
     with pytest.raises(CommandFailedError, match="CERTIFICATE_VERIFY_FAILED"):
         platform.command(*elsewhere)
+    monkeypatch.setitem(platform._environment, "SERVIOTICY_TLS_CA", str(authority.file))
+    platform.command(*elsewhere)
 
 
 def test_the_cookie_of_the_console_goes_by_tls_alone(

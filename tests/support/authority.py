@@ -70,7 +70,7 @@ class Authority:
             not_valid_before=now - 10 * DAY,
             not_valid_after=now + ends,
         )
-        here = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        here = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
         usage = x509.KeyUsage(
             digital_signature=True,
             content_commitment=False,
@@ -84,7 +84,7 @@ class Authority:
         )
         return (
             builder.add_extension(x509.BasicConstraints(is_authority, None), critical=True)
-            .add_extension(x509.SubjectAlternativeName([here]), critical=False)
+            .add_extension(x509.SubjectAlternativeName(here), critical=False)
             .add_extension(usage, critical=True)
             .add_extension(
                 x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
