@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import signal
+import ssl
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -146,14 +147,14 @@ def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -
         "api",
         _module("api"),
         environment(Role.API),
-        lambda: answers(settings, settings.api.port, "/private/health"),
+        lambda: is_well(settings, settings.api.port, "/private/health"),
         together=True,
     )
     delivery = Program(
         "delivery",
         _module("delivery"),
         environment(Role.DELIVERY),
-        lambda: answers(settings, settings.delivery.port, "/health"),
+        lambda: is_well(settings, settings.delivery.port, "/health"),
         together=True,
     )
     alive_file = settings.data_path / "broker.alive"
@@ -167,12 +168,17 @@ def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -
     return [pipeline, api, delivery, broker]
 
 
-def answers(settings: Settings, port: int, path: str) -> bool:
-    """Tell whether a GET of this address is answered with 200 within a second."""
+def is_well(settings: Settings, port: int, path: str) -> bool:
+    """Tell whether a program of ours answers; for a moment its certificate may not be whole."""
     try:
-        connection = asking.connection(settings.host, port, 1.0, trust.own(settings))
+        return answers(settings.host, port, path, trust.own(settings))
     except SettingsError:
         return False
+
+
+def answers(host: str, port: int, path: str, believed: ssl.SSLContext | str = "") -> bool:
+    """Tell whether a GET of this address is answered with 200 within a second."""
+    connection = asking.connection(host, port, 1.0, believed)
     try:
         connection.request("GET", path)
         return connection.getresponse().status == 200
