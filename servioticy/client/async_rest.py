@@ -12,12 +12,12 @@ import httpx
 
 from servioticy.client import batches, calls
 from servioticy.client.answers import Answer, Answered
+from servioticy.client.authorities import Authorities
 from servioticy.client.batches import BatchResult
 from servioticy.client.calls import Call, Claimed, Document, ServiceObject, Update
 from servioticy.client.retries import Attempts, Retries
 from servioticy.client.transport import (
     TIMEOUT_SECONDS,
-    Authorities,
     answer,
     explained,
     options,

@@ -17,7 +17,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from servioticy.client import urls
 from servioticy.client.answers import reason_in
-from servioticy.client.transport import Authorities, believed
+from servioticy.client.authorities import Authorities, believed
 from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import ServioticyError, Unavailable

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import logging
-import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
 
-from servioticy import trust
 from servioticy.client import urls
 from servioticy.client.answers import Answer
+from servioticy.client.authorities import Authorities, believed
 from servioticy.errors import ServioticyError, Unavailable
 
 log = logging.getLogger("servioticy.client")
 """Where nobody has set it up, warnings go to standard error."""
 TIMEOUT_SECONDS = 15.0
-
-
-Authorities = str | ssl.SSLContext
-"""A PEM file of authorities, or what else says whose certificate is believed."""
-
-
-def believed(ca: Authorities) -> ssl.SSLContext | None:
-    """Return what says whose certificate is believed; None: whom everybody believes.
-
-    Raises ServioticyError.
-    """
-    return (trust.authorities(ca) if isinstance(ca, str) else ca) if ca else None
 
 
 def options(url: str, token: str, timeout_seconds: float, ca: Authorities = "") -> dict[str, Any]:

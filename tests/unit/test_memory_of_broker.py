@@ -30,6 +30,8 @@ BOUNDED = {
     "exchange.py:Exchange._subscriptions": SUBSCRIPTION + "; unsubscribe, or its end",
     "intake.py:Intake._waiting": "MAX_WAITING and MAX_WAITING_BYTES; worked on",
     "lane.py:Lane._waiting": "a part of each client; its turn",
+    "listener.py:BrokerTransport._entrances": "our ports, two; never",
+    "listener.py:BrokerTransport._servers": "our ports, two; never",
     "listener.py:BrokerTransport._talks": "file descriptors; the client's end",
     "mqtt.py:MqttConversation._incomplete": "MAX_INCOMPLETE; PUBREL",
     "mqtt_outlet.py:MqttOutlet._queue": "backlog of the client: who takes too little is closed",

@@ -76,6 +76,7 @@ WHY = {
     "servioticy/domain/cache.py:Cache.__init__": BRIEF,
     "servioticy/domain/graph.py:_Remembered.__init__": BRIEF,
     "servioticy/embedded/downloads.py:fetch": OURS,
+    "servioticy/doors/certificate.py:Certificate.start": OURS,
     "servioticy/identity/keys.py:IssuerKeys.start": OURS,
     "servioticy/logs.py:_tell_now_and_then": OURS,
     "servioticy/messaging/consumer.py:EmittedReader.start": OURS,
