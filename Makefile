@@ -51,10 +51,11 @@ demo: setup ## run the whole platform here with a demonstration (PORTS=9000: on 
 unit: setup ## run the quick tests: no server, few examples, half a minute
 	@$(BIN)/pytest tests/unit -m 'not slow' --hypothesis-profile=quick $(BESIDE)
 
-# Those that kill and starve programs are apart from those that need all of the processor.
+# Those that kill and starve programs are apart from those that need all of the processor. Of either
+# the few that fail are tried once more alone, and named.
 test: setup ## run every test, those on the real servers too
-	@$(BIN)/pytest tests/unit tests/ports tests/integration $(BESIDE) $(PYTEST_OPTIONS)
-	@$(BIN)/pytest tests/end_to_end tests/faults $(IN_FILES) $(PYTEST_OPTIONS)
+	@$(BIN)/python tests/again.py tests/unit tests/ports tests/integration $(BESIDE) $(PYTEST_OPTIONS)
+	@$(BIN)/python tests/again.py tests/end_to_end tests/faults $(IN_FILES) $(PYTEST_OPTIONS)
 
 # A million a test is days of work: `make property EXAMPLES=1000000`. By plain chance: that takes
 # two thirds of the time of Hypothesis, which could make a failure smaller.
