@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from api.backfills.growing import Growing, NewRow
-from api.backfills.plan import MOST_MADE, Plan
+from api.backfills.plan import ROW_BYTES, Plan
 from api.backfills.region import Concerned
 from api.backfills.trees import Stored, Tree, merged, trees
 from api.stepping.step import Step
@@ -61,13 +61,10 @@ class Filling:
         bounds = Bounds(plan.hops, plan.computations)
         lasts = self._before(plan)
         growing = Growing(concerned, lasts, bounds, self._evaluator, plan.caller)
-        made = size = 0
+        size = 0
         for done, some in _together(self._trees(plan, concerned)):
             rows = growing.grow(some)
-            made += len(rows)
-            size += sum(len(each.document) for each in rows)
-            if made > MOST_MADE:
-                raise Refused(f"More than {MOST_MADE:,} updates come of it: fill a shorter span")
+            size += sum(ROW_BYTES + len(each.document) for each in rows)
             if size > plan.most_bytes:
                 raise Refused(
                     f"More than {plan.most_bytes:,} bytes come of it, which is all "

@@ -41,7 +41,6 @@ class Growing:
         evaluator: Evaluator,
         tenant: int,
     ) -> None:
-        self._computed = concerned.computed
         self._region = concerned.region()
         self._bounds = bounds
         self._evaluator = evaluator
@@ -99,8 +98,6 @@ class Growing:
     ) -> None:
         for update, _path in tree:
             self._becomes(Last(self._numbers[update.stream], update.timestamp, update.document))
-            if update.stream in self._computed:  # somebody has sent it: it overwrites
-                rows.pop((update.stream, update.timestamp), None)
         root = tree[0].update
         behind = 1 + max(each.update.log_position for each in tree)
         for position, each in enumerate(made, behind):

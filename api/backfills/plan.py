@@ -12,11 +12,12 @@ MOST_OBJECTS = 500
 """Service Objects of a component that are looked at."""
 MOST_STREAMS = 200
 """That are read or made."""
-MOST_READ = 500_000
-"""Updates of inputs."""
-MOST_MADE = 50_000
-"""Rows that take their place in one transaction, for which others of the partition wait."""
-MOST_MADE_BYTES = 32 * 1024 * 1024
+MOST_READ = 5_000_000
+"""Updates of inputs: they are counted first."""
+MOST_MADE_BYTES = 256 * 1024 * 1024
+"""That take their place in one transaction, for which others of the partition wait."""
+ROW_BYTES = 100
+"""Of each row beside its document."""
 MOST_SECONDS = 3_600.0
 """Of computing."""
 

@@ -59,14 +59,14 @@ class Planning:
 
         None: it was cancelled. Raises Unavailable while a change, or an update, is under way.
         """
-        # Before it is looked who waits, and before history is read: what is stored from here on
-        # is newer, and who sees it knows that this was computed without it.
-        progress = {str(partition): at for partition, at in self._sql.rows("progress")}
-        if self._sql.rows("waits", tenant=wanted.tenant)[0][0]:
-            raise Unavailable("updates of the tenant are still to be computed")
         concerned, found = self.concerned(wanted)
         if not found.is_settled:
             raise Unavailable("a change of the tenant is under way")
+        # What is stored from here on these definitions compute: it stays. Before it is looked
+        # who waits, and before history is read, so that nothing is between the two.
+        progress = {str(partition): at for partition, at in self._sql.rows("progress")}
+        if self._sql.rows("waits", tenant=wanted.tenant)[0][0]:
+            raise Unavailable("updates of the tenant are still to be computed")
         numbers = self._numbers(wanted.tenant, concerned.streams)
         read = [numbers[each] for each in sorted(concerned.read) if each in numbers]
         computed = [numbers[each] for each in sorted(concerned.computed) if each in numbers]

@@ -26,7 +26,7 @@ from servioticy.storage.queries import queries
 _SQL = queries("effects")
 
 ATTEMPTS = 5
-"""Of a backfill whose span, or definitions, change again and again."""
+"""Of a backfill whose definitions change again and again."""
 
 
 def take_effect(database: Database, effect: Effect, partition: int) -> None:
@@ -92,8 +92,9 @@ def _fill_in(database: Database, job: str) -> None:
     values = {"job": job, "tenant": tenant, "since": since, "until": until, "computed": computed}
     (why_not,) = database.rows(_SQL["why_not"], values)[0]
     if why_not is None:
-        steps = ("amount_filled", "drop_filled", "fill", "note_filled", "drop_filled_blocks")
-        for name in steps:
+        less, more = (database.rows(_SQL[name], values)[0][0] for name in ("drop_filled", "fill"))
+        database.rows(_SQL["amount_filled"], {"tenant": tenant, "bytes": int(more - less)})
+        for name in ("note_filled", "drop_filled_blocks"):
             database.rows(_SQL[name], values)
     ending = {"job": job, "why_not": why_not, "attempts": ATTEMPTS}
     database.rows(_SQL["end_filling"], ending)

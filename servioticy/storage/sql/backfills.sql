@@ -163,16 +163,15 @@ SELECT "timestamp", document::text
 -- store --
 -- Rows that were computed; nothing where the job is gone, or somebody else computes it.
 WITH begun AS (
-    UPDATE backfills
-       SET made = made + cardinality(%(streams)s::bigint[])
-      FROM jobs
+    SELECT job
+      FROM backfills
+      JOIN jobs ON jobs.id = job
+       AND jobs.tenant_id = backfills.tenant_id
      WHERE job = %(job)s
        AND backfills.tenant_id = %(tenant)s
        AND attempt = %(attempt)s
-       AND jobs.id = job
-       AND jobs.tenant_id = %(tenant)s
        AND state = 'running'
-    RETURNING job
+       FOR UPDATE
 ), noted AS (
     UPDATE jobs
        SET done = %(done)s
@@ -191,7 +190,16 @@ WITH begun AS (
                        %(documents)s::text[])
            AS u (stream_id, "timestamp", version, log_partition, log_offset, log_position, document)
         ON CONFLICT (job, stream_id, "timestamp") DO UPDATE
-       SET document = excluded.document, log_position = excluded.log_position
+       SET document = excluded.document, version = excluded.version,
+           log_partition = excluded.log_partition, log_offset = excluded.log_offset,
+           log_position = excluded.log_position
+    RETURNING (xmax = 0) AS is_new
+), counted AS (
+    UPDATE backfills
+       SET made = made + (SELECT count(*) FROM added WHERE is_new)
+      FROM begun
+     WHERE backfills.job = begun.job
+       AND tenant_id = %(tenant)s
 )
 SELECT id
   FROM noted;

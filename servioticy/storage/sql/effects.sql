@@ -113,8 +113,8 @@ SELECT jobs.tenant_id, since, until,
    FOR UPDATE OF jobs;
 
 -- why_not --
--- What has become another one since history was read: a definition, what a stream is stored as,
--- or an update of the span.
+-- What has become another one since history was read: a definition, or what a stream is stored as.
+-- What came into the span since then the definitions in force have computed.
 SELECT CASE
        WHEN EXISTS (SELECT FROM json_each_text(plan -> 'objects') AS named (id, change)
                      WHERE NOT EXISTS (SELECT FROM service_objects
@@ -126,64 +126,55 @@ SELECT CASE
                                  SELECT json_array_elements_text(plan -> 'read')) AS named
                      WHERE NOT EXISTS (SELECT FROM streams WHERE stored_as = number::bigint))
        THEN 'a stream was erased meanwhile'
-       WHEN EXISTS (SELECT
-                      FROM (SELECT json_array_elements_text(plan -> 'computed') AS number,
-                                   true AS only_sent
-                             UNION ALL
-                            SELECT json_array_elements_text(plan -> 'read'), false) AS named
-                     CROSS JOIN LATERAL (
-                           SELECT
-                             FROM updates
-                            WHERE stream_id = number::bigint
-                              AND "timestamp" >= since
-                              AND "timestamp" < until
-                              AND (log_position = 0 OR NOT only_sent)
-                              AND log_offset >= coalesce(
-                                      (plan -> 'progress' ->> log_partition::text)::bigint, 0)
-                            LIMIT 1) AS newer)
-       THEN 'updates of the span have come meanwhile'
        WHEN made <> (SELECT count(*) FROM backfilled WHERE job = %(job)s)
        THEN 'what was computed is gone meanwhile'
        END
   FROM backfills
  WHERE job = %(job)s;
 
--- amount_filled --
--- How many bytes of updates are stored less, or more, with what follows.
-INSERT INTO stored_amounts (tenant_id, bytes)
-SELECT %(tenant)s, coalesce(sum(size), 0)
-  FROM (SELECT octet_length(document::text) AS size
-          FROM backfilled
-         WHERE job = %(job)s
-         UNION ALL
-        SELECT -octet_length(document::text)
-          FROM updates
-         WHERE stream_id = ANY(%(computed)s::bigint[])
-           AND "timestamp" >= %(since)s
-           AND "timestamp" < %(until)s
-           AND log_position > 0) AS sizes
-    ON CONFLICT (tenant_id) DO UPDATE
-   SET bytes = greatest(0, stored_amounts.bytes + excluded.bytes);
-
 -- drop_filled --
--- What was computed in the span: what was sent into it stays.
-DELETE FROM updates
- WHERE stream_id = ANY(%(computed)s::bigint[])
-   AND "timestamp" >= %(since)s
-   AND "timestamp" < %(until)s
-   AND log_position > 0;
+-- What was computed in the span before history was read: how many bytes. What was sent into it
+-- stays, and so does what has been computed since, by the definitions in force.
+WITH before AS MATERIALIZED (
+    SELECT log_partition::integer AS partition, next_offset::bigint AS next
+      FROM backfills
+     CROSS JOIN json_each_text(plan -> 'progress') AS stored (log_partition, next_offset)
+     WHERE job = %(job)s
+), gone AS (
+    DELETE FROM updates
+     USING before
+     WHERE stream_id = ANY(%(computed)s::bigint[])
+       AND "timestamp" >= %(since)s
+       AND "timestamp" < %(until)s
+       AND log_position > 0
+       AND log_partition = partition
+       AND log_offset < next
+    RETURNING octet_length(document::text) AS size
+)
+SELECT coalesce(sum(size), 0)
+  FROM gone;
 
 -- fill --
-INSERT INTO updates (tenant_id, stream_id, "timestamp", document, version, log_partition,
-                     log_offset, log_position)
-SELECT tenant_id, stream_id, "timestamp", document, version, log_partition, log_offset,
-       log_position
-  FROM backfilled
- WHERE job = %(job)s
-    ON CONFLICT (stream_id, "timestamp") DO UPDATE
-   SET document = excluded.document, version = excluded.version,
-       log_partition = excluded.log_partition, log_offset = excluded.log_offset,
-       log_position = excluded.log_position;
+-- Beside what has stayed: how many bytes.
+WITH added AS (
+    INSERT INTO updates (tenant_id, stream_id, "timestamp", document, version, log_partition,
+                         log_offset, log_position)
+    SELECT tenant_id, stream_id, "timestamp", document, version, log_partition, log_offset,
+           log_position
+      FROM backfilled
+     WHERE job = %(job)s
+        ON CONFLICT (stream_id, "timestamp") DO NOTHING
+    RETURNING octet_length(document::text) AS size
+)
+SELECT coalesce(sum(size), 0)
+  FROM added;
+
+-- amount_filled --
+-- How many bytes of updates are stored more, or less.
+INSERT INTO stored_amounts (tenant_id, bytes)
+SELECT %(tenant)s, greatest(0, %(bytes)s)
+    ON CONFLICT (tenant_id) DO UPDATE
+   SET bytes = greatest(0, stored_amounts.bytes + %(bytes)s);
 
 -- note_filled --
 -- Whoever makes blocks of searched streams just now begins anew.

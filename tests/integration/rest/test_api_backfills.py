@@ -139,7 +139,7 @@ def test_it_waits_for_a_change_that_is_under_way(filled: Filled, alice: Caller, 
     assert filled.history(late, "double") == [(1, 30), (2, 60), (3, 90)]
 
 
-@pytest.mark.parametrize("what", ["definition", "update", "erased", "restored"])
+@pytest.mark.parametrize("what", ["definition", "erased", "restored"])
 def test_what_changes_meanwhile_has_it_done_again(
     filled: Filled, alice: Caller, late: str, what: str
 ) -> None:
@@ -149,8 +149,6 @@ def test_what_changes_meanwhile_has_it_done_again(
     jobs._begin_others()
     if what == "definition":
         changed_to(alice, late, document(double=TRIPLE, more=PLUS_ONE))
-    if what == "update":
-        sent(alice, late, (2, 21))
     if what == "erased":
         assert alice.ask("DELETE", f"/{late}/streams/a").status_code in (202, 204)
     jobs.turn()
@@ -171,11 +169,57 @@ def test_what_changes_meanwhile_has_it_done_again(
         filled.history(late, "double")
         == {
             "definition": [(1, 30), (2, 60), (3, 90)],
-            "update": [(1, 20), (2, 42), (3, 60)],
             "erased": [],
             "restored": [(1, 20), (2, 40), (3, 60)],
         }[what]
     )
+
+
+def test_others_send_into_the_span_meanwhile(filled: Filled, alice: Caller, late: str) -> None:
+    """What came since history was read the definition has computed: that stays."""
+    sent(alice, late, (5, 50))
+    filled.compute()
+    job = ordered(alice, late, "double", 1, 10)
+    jobs = filled.jobs()
+    jobs._begin_others()
+    sent(alice, late, (2, 21), (7, 70))
+    filled.compute()
+    jobs.turn()
+    sent(alice, late, (8, 80))
+    filled.compute()
+
+    assert job_of(alice, job)["state"] == "done"
+    every = [(1, 20), (2, 42), (3, 60), (4, 80), (5, 100), (7, 140), (8, 160)]
+    assert filled.history(late, "double") == every
+    assert filled.history(late, "more") == [(at, value + 1) for at, value in every]
+    assert filled.beside() == 0
+
+
+def amounts(filled: Filled) -> tuple[int, int]:
+    """The bytes that are stored by the accounts, and those that are there."""
+    rows = filled.served.platform.database.rows
+    (counted,) = rows("SELECT coalesce(sum(bytes), 0)::bigint FROM stored_amounts")
+    (stored,) = rows("SELECT sum(octet_length(document::text))::bigint FROM updates")
+    return counted[0], stored[0]
+
+
+@pytest.mark.parametrize("at_once", [1, 200])
+def test_what_was_sent_wins_over_what_is_computed_of_the_same_time(
+    filled: Filled, alice: Caller, late: str, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """Wherever the one and the other are looked at; only what is stored more is counted."""
+    monkeypatch.setattr(filling, "TREES", at_once)
+    body = b'{"channels":{"x":{"current-value":7}},"lastUpdate":3}'
+    assert alice.put(late, body, "double").status_code == 202
+    filled.compute()
+    before = amounts(filled)
+    ordered(alice, late, "double", 0, 10)
+    filled.work()
+    after = amounts(filled)
+
+    assert filled.history(late, "double") == [(1, 20), (2, 40), (3, 7), (4, 80)]
+    assert filled.history(late, "more") == [(1, 21), (2, 41), (3, 61), (4, 81)]
+    assert after[0] - before[0] == after[1] - before[1] > 0
 
 
 def test_who_dies_leaves_nothing_and_the_next_one_begins_anew(
@@ -433,7 +477,6 @@ def test_so_many_are_not_finished(filled: Filled, alice: Caller, late: str) -> N
 @pytest.mark.parametrize(
     ("module", "name", "most"),
     [
-        (filling, "MOST_MADE", 3),
         ("planning", "MOST_MADE_BYTES", 50),
         ("planning", "MOST_READ", 3),
         ("jobs", "MOST_SECONDS", 0.0),

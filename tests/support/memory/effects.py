@@ -68,12 +68,13 @@ def _fill_in(state: State, job: str) -> None:
     backfill = state.backfills.pop(job, None)
     if backfill is None:
         return
-    for key, (_partition, row) in list(state.updates.items()):
+    for key, (partition, row) in list(state.updates.items()):
         in_span = backfill.since <= row.timestamp < backfill.until
-        if row.stream_id in backfill.computed and in_span and row.position:
+        is_old = row.offset < backfill.before.get(partition, 0)
+        if row.stream_id in backfill.computed and in_span and row.position and is_old:
             del state.updates[key]
     for partition, row in backfill.rows:
-        state.updates[row.stream_id, row.timestamp] = partition, row
+        state.updates.setdefault((row.stream_id, row.timestamp), (partition, row))
 
 
 def _release(state: State, effect: Release, partition: int) -> None:

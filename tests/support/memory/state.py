@@ -124,6 +124,8 @@ class Backfill:
     until: int
     rows: list[tuple[int, StoredUpdate]]
     """partition and row"""
+    before: dict[int, int]
+    """by partition how far the log was stored before history was read"""
 
 
 @dataclass(slots=True)

@@ -27,7 +27,9 @@ def test_what_follows_is_computed_from_what_was_filled(cuts: list[int]) -> None:
     computed = platform.state.streams["so0", "c0"]
     (tenant,) = platform.state.tenants.values()
     row = StoredUpdate(tenant, computed, 1, b'{"channels":{"v":{"current-value":50}}}', 1, 0, 1)
-    platform.state.backfills["job"] = Backfill(frozenset({computed}), 0, 3, [(0, row)])
+    platform.state.backfills["job"] = Backfill(
+        frozenset({computed}), 0, 3, [(0, row)], {0: platform.state.progress[0].next_offset}
+    )
 
     platform.changes.fill_in(ServiceObjectKey(tenant, "so0"), "job")
     platform.state.claims.clear()  # the first task has ended
