@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from flask import Flask, request
 
@@ -32,6 +33,7 @@ from ingest.pacing import MAX_SECONDS, Pacing
 from ingest.parsing.batch_reader import BatchReader
 from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
+from ingest.progress import Progress
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names as read_argument_names
 from servioticy import bootstrap
@@ -76,7 +78,7 @@ def create_app(
     accepting = Accepting(settings.requests, waiting, limits, clock)
     reading = (ports.statements("last_updates"), ports.statements("trials"))
     stored = Stored(ports.history, *reading)
-    pacing = Pacing(ReadAfterWrite(ports.history, ports.log, MAX_SECONDS).hold)
+    pacing = Pacing(partial(Progress(ports.history, ports.log).hold, seconds=MAX_SECONDS))
     services = Services(
         ports=ports,
         settings=settings,

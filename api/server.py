@@ -15,7 +15,7 @@ from api.allocation import keep_some_memory
 from api.edge.calls import Application, KnownQuotas, Together
 from api.edge.edge import Edge
 from api.edge.hall import Hall
-from api.http.read_after_write import Progress
+from ingest.progress import Progress
 from servioticy import bootstrap
 from servioticy.doors.certificate import Certificate
 from servioticy.doors.door import Door

@@ -10,10 +10,10 @@ from api.background.worker import ending, filling, worker
 from api.documents.snippets import Snippets
 from api.edge.calls import KnownQuotas, Together
 from api.http.metrics import note_route
-from api.http.read_after_write import Progress
 from api.search.apart import SearchesApart, searching_process
 from api.trials.apart import TrialsApart, trying_process
 from api.updates_lane import UpdatesLane
+from ingest.progress import Progress
 from servioticy import bootstrap
 from servioticy.apart.answering import NICE
 from servioticy.settings import Settings

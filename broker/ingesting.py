@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from ingest.accepting import Accepting
 from ingest.ingest import Ingest
+from ingest.pacing import MAX_SECONDS, Pacing
 from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
+from ingest.progress import Progress
 from ingest.quotas import SendersQuotas
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names
@@ -35,4 +38,5 @@ def ingest(
     definitions = Definitions(PostgresServiceObjects(database), argument_names, parser, parser)
     waiting = UpdatesWaiting(history, limits)
     accepting = Accepting(chosen.requests, waiting, limits, clock)
-    return Ingest(addresses, log, definitions, limits, accepting)
+    pacing = Pacing(partial(Progress(history, log).hold, seconds=MAX_SECONDS))
+    return Ingest(addresses, log, definitions, limits, accepting, pacing)

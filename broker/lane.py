@@ -2,7 +2,9 @@
 
 What comes while the threads are busy goes together, one client's part of each tenant in each
 round, so one question to the store and one wait for the log are for many. Nothing of a tenant is
-read in the loop. What waits here is counted with what is kept for its client.
+read in the loop. A part with something large in it, or for a document that has to be read, goes
+to threads that may wait, a place there by tenants in turn. What waits here is counted with what
+is kept for its client.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ THREADS = 2
 """While one waits for the log the other reads what has come meanwhile."""
 MAX_TOGETHER, MAX_TOGETHER_BYTES = 1_000, 1024 * 1024
 """Updates, and bytes of them, that go together, and one client's part."""
-READERS, READERS_EACH = 4, 2
-"""Threads that wait for documents to be read, and of them those of one tenant."""
+PATIENT, PATIENT_EACH = 4, 2
+"""Threads that wait for documents to be read, and of them those of one tenant; as many others for
+the turns of what is large."""
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -43,6 +46,14 @@ class _Waiting(NamedTuple):
     done: asyncio.Future[list[updates.Outcome]]
 
 
+class _Patience:
+    """Threads that may wait, and places there."""
+
+    def __init__(self, name: str) -> None:
+        self.places = FairPlaces(PATIENT, PATIENT_EACH)
+        self.threads = ThreadPoolExecutor(PATIENT, name)
+
+
 class Lane:
     """Keeps to the protocol `Takes`. All methods belong to the event loop's thread."""
 
@@ -53,26 +64,39 @@ class Lane:
         self._free = THREADS
         self._threads = ThreadPoolExecutor(THREADS, "ingest")
         self._waiting: OrderedDict[int, deque[_Waiting]] = OrderedDict()
-        self._places = FairPlaces(READERS, READERS_EACH)
-        self._readers = ThreadPoolExecutor(READERS, "documents")
+        self._reading = _Patience("documents")
+        self._large = _Patience("large")
 
     async def take(self, tenant: int, sent: Sent) -> list[Outcome]:
         """Return what became of each of a client's updates. Raises nothing."""
+        if sent.is_large:
+            found = await self._patiently(self._large, tenant, sent)
+        else:
+            found = await self._soon_or_read(tenant, sent)
+        self.taken += sum(isinstance(each, updates.Taken) for each in found)
+        return [of_update(each) for each in found]
+
+    async def _soon_or_read(self, tenant: int, sent: Sent) -> list[updates.Outcome]:
         found = await self._soon(tenant, sent)
         unread = [place for place, each in enumerate(found) if isinstance(each, Unread)]
         if unread:
             rest = sent._replace(updates=[sent.updates[place] for place in unread])
-            async with self._places.place(tenant):
-                read = partial(self._take, [rest], patient=True)
-                (later,) = await asyncio.get_running_loop().run_in_executor(self._readers, read)
+            later = await self._patiently(self._reading, tenant, rest)
             for place, each in zip(unread, later, strict=True):
                 found[place] = each
-        self.taken += sum(isinstance(each, updates.Taken) for each in found)
-        return [of_update(each) for each in found]
+        return found
+
+    async def _patiently(
+        self, patience: _Patience, tenant: int, sent: Sent
+    ) -> list[updates.Outcome]:
+        async with patience.places.place(tenant):
+            take = partial(self._take, [sent], patient=True)
+            (found,) = await asyncio.get_running_loop().run_in_executor(patience.threads, take)
+        return found
 
     async def stop(self) -> None:
         """Let the threads end after what they have begun."""
-        for each in (self._threads, self._readers):
+        for each in (self._threads, self._reading.threads, self._large.threads):
             each.shutdown(wait=False, cancel_futures=True)
 
     def _soon(self, tenant: int, sent: Sent) -> asyncio.Future[list[updates.Outcome]]:

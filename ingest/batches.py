@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ingest.accepted import accepted
+from ingest.updates import weight
 from servioticy.domain.batches.items import Item, Unreadable
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import UNKNOWN_STREAM
@@ -36,6 +37,11 @@ class Accepted(NamedTuple):
     place: int
     target: Target
     update: SensorUpdate
+
+    @property
+    def weight(self) -> int:
+        """What it counts among what waits for the log."""
+        return weight(1, len(self.update.document))
 
     def record(self) -> tuple[int, LogRecord]:
         """Return it as the log wants it, with the partition."""

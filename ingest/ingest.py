@@ -7,6 +7,7 @@ when a promise may be made. How clients are told is theirs. Threads may share it
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from ingest.batches import ITEM_BYTES, Sorted, Target, sort
 from ingest.pacing import Pacing
 from ingest.parsing.definitions import Definitions
 from ingest.quotas import SendersQuotas
-from ingest.updates import Fault, Offered, Outcome, Sent, Taken, Unread
+from ingest.updates import Fault, Offered, Outcome, Sent, Taken, Unread, weight
 from servioticy.domain.access import Right
 from servioticy.domain.batches.items import Item, Unreadable
 from servioticy.domain.documents.codes import TOO_MUCH
@@ -43,9 +44,11 @@ class _Ready(NamedTuple):
 class _Part:
     """What becomes of what one sender sent."""
 
-    __slots__ = ("bytes", "outcomes", "ready", "tenant")
+    __slots__ = ("bytes", "is_large", "outcomes", "places", "ready", "tenant")
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_large: bool) -> None:
+        self.is_large = is_large
+        """Whether it waits for its turn."""
         self.outcomes: list[Outcome] = []
         self.ready: dict[int, _Ready] = {}
         """by their place among the outcomes"""
@@ -53,6 +56,8 @@ class _Part:
         """of those that are ready, as they count"""
         self.tenant = 0
         """Whose they are: sending is the owner's right alone."""
+        self.places: dict[int, Address] = {}
+        """A stream of them in each partition that they are for."""
 
     def fail(self, why: ServioticyError) -> None:
         """None of those that are ready comes."""
@@ -73,7 +78,7 @@ class Ingest:
         accepting: Accepting,
         pacing: Pacing | None = None,
     ) -> None:
-        """Without `pacing` batches wait for nothing."""
+        """Without `pacing` what is large waits for nothing."""
         self._addresses = addresses
         self._log = log
         self._definitions = definitions
@@ -84,9 +89,10 @@ class Ingest:
     def take(self, sent: Sequence[Sent], *, patient: bool = False) -> list[list[Outcome]]:
         """Take what came together; return, for each sender, what became of each of its updates.
 
-        What is not read yet is Unread; who is `patient` has it read meanwhile, which may take
-        seconds. What one sender sends counts for its quotas together, or not at all. What fails
-        for the moment (Unavailable) may be in the log: sent again it overwrites itself.
+        What is not read yet, and all of a sender who sends something large, is Unread; who is
+        `patient` has it read meanwhile, and waits for its turn, which may take seconds. What one
+        sender sends counts for its quotas together, or not at all. What fails for the moment
+        (Unavailable) may be in the log: sent again it overwrites itself.
         """
         try:
             found = self._found(sent)
@@ -94,7 +100,10 @@ class Ingest:
             return [[error] * len(each.updates) for each in sent]
         documents = _Documents(self._definitions, patient=patient)
         parts = [self._checked(each, found, documents) for each in sent]
-        self._append([each for each in parts if each.ready])
+        self._append([each for each in parts if each.ready and not each.is_large])
+        for part in parts:
+            if part.ready and part.is_large:
+                self._append_in_turn(part)
         return [each.outcomes for each in parts]
 
     def take_one(self, address: Address, offered: Offered) -> Taken:
@@ -106,9 +115,15 @@ class Ingest:
         if declared is None:
             raise NoStream
         ready = self._ready(address, offered, UpdateReader(declared))
-        within(self._accepting.count((address,), 1, len(ready.taken.document)))
-        self._pacing.saw((address.partition,), address.tenant)
-        self._log.append(*ready.record)
+        size = len(ready.taken.document)
+        within(self._accepting.count((address,), 1, size))
+        if not offered.is_large:
+            self._pacing.saw((address.partition,), address.tenant)
+            self._log.append(*ready.record)
+            return ready.taken
+        with self._pacing.turn((address,)) as turn:
+            turn.appended = weight(1, size)
+            self._log.append(*ready.record)
         return ready.taken
 
     def take_batch(
@@ -128,13 +143,14 @@ class Ingest:
         number = len(found.accepted)
         size = found.bytes + ITEM_BYTES * number
         within(self._accepting.count(places.values(), number, size))
-        first = 0
-        while first < number:
-            most = self._pacing.at_once(places.values())
-            part = [each.record() for each in found.accepted[first : first + most]]
-            self._log.append_all(part)
-            self._pacing.appended(places.values(), len(part))
-            first += most
+        left = deque(found.accepted)
+        while left:
+            with self._pacing.turn(places.values()) as turn:
+                records = []
+                while left and turn.appended < turn.most:
+                    records.append(left[0].record())
+                    turn.appended += left.popleft().weight
+                self._log.append_all(records)
         found.hints = hints(found.accepted, self._accepting.hints)
         return found
 
@@ -162,7 +178,7 @@ class Ingest:
     def _checked(
         self, sent: Sent, found: Mapping[Lookup, Address | None], documents: _Documents
     ) -> _Part:
-        part, partitions = _Part(), dict[int, Address]()
+        part = _Part(is_large=sent.is_large)
         for place, offered in enumerate(sent.updates):
             asked = Lookup(sent.token, *offered.stream)
             try:
@@ -171,6 +187,8 @@ class Ingest:
                 exceeded = self._quotas.beyond(address.tenant, len(offered.body))
                 if exceeded is not None:  # before anything is read of what cannot come
                     raise OverQuota(exceeded, address.tenant)
+                if part.is_large and not documents.patient:
+                    raise Unread
                 ready = self._ready(address, offered, documents.declared(address, asked))
             except ServioticyError as error:
                 part.outcomes.append(error)
@@ -181,17 +199,17 @@ class Ingest:
                 part.ready[place] = ready
                 part.bytes += len(ready.taken.document)
                 part.tenant = address.tenant
-                partitions[address.partition] = address
+                part.places[address.partition] = address
         if part.ready:
-            self._count(part, partitions)
+            self._count(part)
         return part
 
-    def _count(self, part: _Part, partitions: Mapping[int, Address]) -> None:
+    def _count(self, part: _Part) -> None:
         number = len(part.ready)
         if number > 1:
             part.bytes += ITEM_BYTES * number
         try:
-            exceeded = self._accepting.count(partitions.values(), number, part.bytes)
+            exceeded = self._accepting.count(part.places.values(), number, part.bytes)
         except ServioticyError as error:
             part.fail(error)
         else:
@@ -215,7 +233,7 @@ class Ingest:
         if not records:
             return
         for part in parts:
-            self._pacing.saw({each.record[0] for each in part.ready.values()}, part.tenant)
+            self._pacing.saw(part.places, part.tenant)
         try:
             self._log.append_all(records)
         except Rejected as error:
@@ -228,6 +246,15 @@ class Ingest:
             self._give_back(parts, error)
         except Exception as error:  # noqa: BLE001  nothing is promised, whatever it was
             self._give_back(parts, _fault(error))
+
+    def _append_in_turn(self, part: _Part) -> None:
+        """Append what of it is ready when the tenant's turn has come."""
+        try:
+            with self._pacing.turn(part.places.values()) as turn:
+                turn.appended = weight(len(part.ready), part.bytes)
+                self._append([part])
+        except ServioticyError as error:
+            self._give_back([part], error)
 
     def _append_each(self, part: _Part) -> None:
         for place, each in part.ready.items():
@@ -247,7 +274,8 @@ class _Documents:
 
     def __init__(self, definitions: Definitions, *, patient: bool) -> None:
         self._definitions = definitions
-        self._patient = patient
+        self.patient = patient
+        """Whether it may take seconds."""
         self._known: dict[tuple[str | None, int, str | None], UpdateReader | ServioticyError] = {}
 
     def declared(self, address: Address, asked: Lookup) -> UpdateReader:
@@ -267,7 +295,7 @@ class _Documents:
     def _looked_up(self, address: Address, name: str) -> UpdateReader:
         if address.stream_id is None:
             raise NoStream
-        if self._patient:
+        if self.patient:
             declared = self._definitions.stream(address, name)
         else:
             known = self._definitions.known(address.service_object or "", address.version)

@@ -1,43 +1,49 @@
-"""Batches come into the log no faster than it is worked on.
+"""Much comes into the log no faster than it is worked on: batches, and large updates.
 
 A partition of the log is first come, first served: behind what one tenant has put there at once
-stand all others of the partition, and 145,000 updates in eight seconds had them wait for 1.4. So
-a tenant's batches, however many there are, wait for the log now and then while others send to
-the same partition: what goes on meanwhile is theirs. How many come at once follows from how long
-those before took to be worked on, with all that was there: a slice of time, whatever the machine,
-and however many connections a tenant has. Not for long: where nothing is worked on, as the
-pipeline starts again, all the log has room for is taken all the same. And who is alone there waits
-for nothing.
+stand all others of the partition, and 145,000 updates in eight seconds had them wait for 1.4, as
+had eighteen of 1 MiB. So while others send to the same partition, a tenant's parts come one at a
+time, over however many connections, and the next waits until those before it are worked on: what
+goes on meanwhile is others'. How much comes at once follows from how long that took, with all
+that was there: a slice of time, whatever the machine. It is not waited for long: where nothing is
+worked on, as the pipeline starts again, all the log has room for is taken all the same. And who
+is alone there waits for nothing, nor for himself.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
+from ingest.progress import Awaited, Ended, How
+from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Address
 
 AT_ONCE = 1_000
-"""Updates of a tenant's batches that are appended before it is waited, at most."""
+"""What may be appended before it is waited, at most: one for each update, one for each KiB."""
 LEAST = 50
-"""So many at least: to wait takes some ten milliseconds, for however few."""
+"""So much at least: to wait takes some ten milliseconds, for however little."""
 SLICE_SECONDS = 0.05
 """What is appended at once is to be worked on within so long: others stand behind it."""
 MAX_SECONDS = 0.25
 """For the log, each time: more than such a part takes to be worked on."""
+TURN_SECONDS = 30.0
+"""For its tenant's turn. As many wait for it as there are threads that may: a few."""
 ACTIVE_SECONDS = 10.0
 """So long after an update of theirs others are there, as in the pipeline."""
 MAX_TENANTS = 10_000
 
-Wait = Callable[[Collection[Address]], object]
-"""Returns when all that is in the partitions of these streams has been worked on, or is late."""
+Wait = Callable[[Collection[Awaited]], Sequence[Ended]]
+"""Returns when all of this has been worked on, or is late: what came of it."""
 
 
-def no_wait(_addresses: Collection[Address]) -> None:
+def no_wait(_awaited: Collection[Awaited]) -> Sequence[Ended]:
     """There is nothing to wait for."""
+    return ()
 
 
 class _Senders(NamedTuple):
@@ -61,21 +67,44 @@ class _Senders(NamedTuple):
         return self.other_at if self.other is not None else float("-inf")
 
 
-class _Ahead(NamedTuple):
-    """What a tenant has appended since it was waited, and how much that may become."""
+class _Tenant:
+    """Whose turn it is of one tenant's parts, and what the last of them were."""
 
-    number: int = 0
-    most: int = AT_ONCE
+    __slots__ = ("ahead", "most", "places", "since", "where")
+
+    def __init__(self) -> None:
+        self.places: deque[threading.Event] = deque()
+        """Of those who wait for their turn; the first has it."""
+        self.ahead = 0
+        """what was appended since it was waited"""
+        self.where: set[Awaited] = set()
+        """and what has to be worked on for that"""
+        self.since = 0.0
+        """when the last of it was appended"""
+        self.most = AT_ONCE
+        """what `ahead` may become"""
+
+
+class Turn:
+    """Somebody's turn to append a part."""
+
+    __slots__ = ("appended", "most")
+
+    def __init__(self, most: int = AT_ONCE) -> None:
+        self.most = most
+        """what the part may weigh, and the update that reaches it"""
+        self.appended = 0
+        """what it did weigh: whoever has the turn says so"""
 
 
 class Pacing:
-    """Tells batches when to wait. Threads may share it."""
+    """Gives turns to those who send much. Threads may share it."""
 
     def __init__(self, wait: Wait = no_wait, clock: Callable[[], float] = time.monotonic) -> None:
         self._wait = wait
         self._clock = clock
         self._lock = threading.Lock()
-        self._ahead: OrderedDict[int, _Ahead] = OrderedDict()
+        self._tenants: OrderedDict[int, _Tenant] = OrderedDict()
         self._senders: dict[int, _Senders] = {}
         """By partition; what comes in by other processes is not seen."""
 
@@ -87,53 +116,70 @@ class Pacing:
                 found = self._senders.get(each)
                 self._senders[each] = found.with_(tenant, now) if found else _Senders(tenant, now)
 
-    def at_once(self, addresses: Collection[Address]) -> int:
-        """Return how many updates of a tenant's batch to append to these before the next."""
+    @contextmanager
+    def turn(self, addresses: Collection[Address]) -> Iterator[Turn]:
+        """Wait for one's turn to append a part to streams of one tenant, and have it.
+
+        However it ends, by an error too, the next one has the turn. Raises Unavailable where it
+        does not come.
+        """
         tenant = next((each.tenant for each in addresses), None)
-        if tenant is None or not self._shared(addresses, tenant):
-            return AT_ONCE
-        with self._lock:
-            found = self._ahead.get(tenant)
-            return AT_ONCE if found is None else found.most
-
-    def appended(self, addresses: Collection[Address], number: int) -> None:
-        """Note that so many updates of one tenant's streams were appended, and wait in between."""
-        if not addresses:
+        shared = set() if tenant is None else self._shared(addresses, tenant)
+        if tenant is None or not shared:
+            yield Turn()
             return
-        tenant = next(iter(addresses)).tenant
-        self.saw([each.partition for each in addresses], tenant)
-        shared = self._shared(addresses, tenant)
-        number = self._due(tenant, number) if shared else 0
-        if number:
-            began = self._clock()
-            self._wait(shared)
-            self._took(tenant, number, self._clock() - began)
+        place = threading.Event()
+        own = self._queue(tenant, place)
+        try:
+            if not place.wait(TURN_SECONDS):
+                raise Unavailable("too much of this tenant waits for the log")
+            self._wait_for_those_before(own)
+            turn = Turn(max(1, own.most - own.ahead))
+            yield turn
+            own.ahead += turn.appended
+            own.where |= shared
+            own.since = self._clock()
+        finally:
+            self._hand_on(own, place)
 
-    def _shared(self, addresses: Collection[Address], tenant: int) -> list[Address]:
-        """Those of them whose partitions others send to, too."""
-        return [each for each in addresses if self._is_shared(each.partition, tenant)]
+    def _shared(self, addresses: Collection[Address], tenant: int) -> set[Awaited]:
+        """Note that the tenant sends there; return where others do, too."""
+        partitions = {each.partition for each in addresses}
+        self.saw(partitions, tenant)
+        return {Awaited(each, tenant) for each in partitions if self._is_shared(each, tenant)}
 
     def _is_shared(self, partition: int, tenant: int) -> bool:
         """Whether others send there, too."""
         found = self._senders.get(partition)
         return found is not None and self._clock() - found.others_at(tenant) <= ACTIVE_SECONDS
 
-    def _due(self, tenant: int, number: int) -> int:
-        """How many there are to wait for, with these; none where it is not time to."""
+    def _queue(self, tenant: int, place: threading.Event) -> _Tenant:
         with self._lock:
-            before = self._ahead.pop(tenant, _Ahead())
-            number += before.number
-            is_time = number >= before.most
-            self._ahead[tenant] = before._replace(number=0 if is_time else number)
-            if len(self._ahead) > MAX_TENANTS:
-                self._ahead.popitem(last=False)
-            return number if is_time else 0
+            own = self._tenants.pop(tenant, None) or _Tenant()
+            self._tenants[tenant] = own
+            own.places.append(place)
+            own.places[0].set()
+            if len(self._tenants) > MAX_TENANTS:
+                self._tenants.popitem(last=False)
+            return own
 
-    def _took(self, tenant: int, number: int, seconds: float) -> None:
-        """Note how long so many took: the next ones are to take a slice."""
+    def _hand_on(self, own: _Tenant, place: threading.Event) -> None:
+        """Leave, from wherever it stands: who is the first then has the turn."""
         with self._lock:
-            before = self._ahead.get(tenant)
-            if before is not None:
-                fit = number * SLICE_SECONDS / max(seconds, SLICE_SECONDS / 2)
-                most = min(AT_ONCE, max(LEAST, round(fit)))
-                self._ahead[tenant] = before._replace(most=most)
+            own.places.remove(place)
+            if own.places:
+                own.places[0].set()
+
+    def _wait_for_those_before(self, own: _Tenant) -> None:
+        """Wait where it is time to, and note how long that much took. For who has the turn."""
+        if own.ahead < own.most:
+            return
+        ended = self._wait(own.where)
+        seconds = self._clock() - own.since
+        # What was there already when it was looked may have been there for long.
+        is_known = seconds <= SLICE_SECONDS or not all(each.at_once for each in ended)
+        if is_known and all(each.how in (How.STORED, How.BEHIND) for each in ended):
+            fit = own.ahead * SLICE_SECONDS / max(seconds, SLICE_SECONDS / 2)
+            own.most = min(AT_ONCE, max(LEAST, round(fit)))
+        own.ahead = 0
+        own.where = set()

@@ -9,6 +9,15 @@ from servioticy.domain.model import StreamRef
 from servioticy.errors import ServioticyError
 from servioticy.ports.addresses import Address
 
+LARGE_BYTES = 16_384
+"""An update of so many bytes, and more, waits for the log as batches do: the pipeline has as much
+work with 1 MiB as with a thousand small ones."""
+
+
+def weight(updates: int, size: int) -> int:
+    """Return what so many updates, of so many bytes together, count where they wait."""
+    return updates + size // 1024
+
 
 class Offered(NamedTuple):
     """An update as a device sends it, and the stream that it is for."""
@@ -16,12 +25,22 @@ class Offered(NamedTuple):
     stream: StreamRef
     body: bytes
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it may have to wait for the log."""
+        return len(self.body) >= LARGE_BYTES
+
 
 class Sent(NamedTuple):
     """What came of one sender at once, in its order; it counts together for quotas."""
 
     token: str
     updates: Sequence[Offered]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether any of it may have to wait for the log: all of it waits then, for its order."""
+        return any(each.is_large for each in self.updates)
 
 
 class Taken(NamedTuple):
@@ -35,7 +54,10 @@ class Taken(NamedTuple):
 
 
 class Unread(ServioticyError):
-    """The document that declares the stream has to be read first, and others would wait for it."""
+    """The document that declares the stream has to be read first, or the update is a large one.
+
+    Others would wait for either: who is patient has it taken.
+    """
 
 
 class Fault(ServioticyError):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from api.edge.kinds import READING, kind
 from api.http.listening import LISTENS
 from api.http.metrics import NO_ROUTE, ROUTE, UNKNOWN_ROUTE
-from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited
+from api.http.read_after_write import CALLER, WAITED, WAITS_FOR
+from ingest.progress import Awaited
 from servioticy.domain.quotas import Exceeded, Quota
 from servioticy.http_heads import Head
 
@@ -31,6 +32,11 @@ class Request:
     remote: str
     listens: Callable[[], bool] = lambda: True
     """tells any thread whether its client still waits for the answer"""
+
+    @property
+    def kind(self) -> str:
+        """Which threads it takes."""
+        return kind(self.head.method, self.head.path, len(self.body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +143,10 @@ class Application:
 
         What a read takes of the processor is counted, and so is each page of its answer.
         """
-        head, began = request.head, time.thread_time()
+        began = time.thread_time()
         found = self._called(request, waited)
         quotas, caller = self.quotas, found.caller
-        if quotas is None or caller is None or kind(head.method, head.path) not in READING:
+        if quotas is None or caller is None or request.kind not in READING:
             return found
         quotas.has_read(caller, time.thread_time() - began)
         if isinstance(found, Answer) and found.pages is not None:
@@ -174,8 +180,7 @@ class Application:
             if waits_for:
                 return NotStoredYet(tuple(dict.fromkeys(waits_for)), caller)
             return Answer(status, headers, body, None, caller, route)
-        pool = kind(request.head.method, request.head.path)
-        return Answer(status, headers, b"", iter(parts), caller, route, pool)
+        return Answer(status, headers, b"", iter(parts), caller, route, request.kind)
 
     def _environ(self, request: Request) -> dict[str, Any]:
         head = request.head

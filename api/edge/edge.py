@@ -14,14 +14,13 @@ from typing import Any
 from api.edge.calls import Answer, Application, NotStoredYet, Request, Sent
 from api.edge.client import Client
 from api.edge.deadlines import Deadlines
-from api.edge.kinds import kind
 from api.edge.pools import Budget, Busy, Job, Pool
 from api.edge.threads import Lane, Threads
 from api.edge.turning_away import TurningAway
 from api.edge.waiter import Waiter
 from api.http.metrics import HttpMetrics
-from api.http.read_after_write import Awaited, Progress
 from api.http.refusals import refusal, status_line
+from ingest.progress import Awaited, Progress
 from servioticy.domain.console import is_below
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.domain.quotas import Exceeded
@@ -223,7 +222,7 @@ class Edge:
 
         An update, or a read, of who has used up a quota of them is refused here, without a thread.
         """
-        wanted = kind(request.head.method, request.head.path)
+        wanted = request.kind
         self._turning_away.check(client.who, wanted, request.head.path)
         try:
             self._submit(client, request, None)
@@ -280,7 +279,7 @@ class Edge:
         now, begun = self._loop.time(), waited is not None
         reply = partial(client.reply, request.head)
         job = Job(client.who, work, done, client.is_there, now, begun, request, reply)
-        pool = self._pools[kind(request.head.method, request.head.path)]
+        pool = self._pools[request.kind]
         pool.submit(job)
         client.begins()
         if pool.is_awaited():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ingest.updates import LARGE_BYTES
 from servioticy.domain.console import API, is_below
 
 ASKING = ("/lastUpdates", "/search")
@@ -17,12 +18,13 @@ SENDING = ("updates", "batches")
 """Kinds of requests that send updates."""
 
 
-def kind(method: str, path: str) -> str:
-    """Return which pool a request belongs to.
+def kind(method: str, path: str, size: int = 0) -> str:
+    """Return which pool a request belongs to, with a body of so many bytes.
 
     Whatever waits for the right to change is a change, but for claims: they come from whoever
     is near a device, and many at once, and shall not take the turns of tenants. Reads that may be
-    long have few threads, and all others theirs.
+    long have few threads, and all others theirs. Large updates wait for the log as batches do, and
+    take their threads.
     """
     if method == "POST" and is_below(path) and path.endswith(f"/{TRY}"):
         return "long"  # a page that tries, or what it asks
@@ -40,5 +42,5 @@ def kind(method: str, path: str) -> str:
     if method == "POST" and names == ["claims"]:
         return "claims"
     if method == "PUT" and len(names) == 3 and names[1] == "streams":
-        return "updates"
+        return "updates" if size < LARGE_BYTES else "batches"
     return "batches" if method == "POST" and names[-1] == "updates" else "changes"

@@ -10,15 +10,16 @@ import threading
 import time
 from collections.abc import Callable
 
-from api.http.read_after_write import (
+from api.http.read_after_write import headers_of
+from ingest.progress import (
     FIRST_PAUSE_SECONDS,
     GROWTH,
-    HEADER,
     MAX_PAUSE_SECONDS,
-    UNKNOWN,
     Awaited,
+    Ended,
+    How,
     Progress,
-    WaitingRead,
+    Waiting,
 )
 
 log = logging.getLogger("api")
@@ -33,24 +34,24 @@ class Waiter:
         self._progress = progress
         self._seconds = seconds
         self._loop = loop
-        self._new: queue.SimpleQueue[WaitingRead | None] = queue.SimpleQueue()
+        self._new: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="waiter", daemon=True).start()
 
     def wait(self, awaited: Awaited, done: Callable[[dict[str, str]], None]) -> None:
         """Tell `done` the headers for the answer, once what is awaited is stored."""
 
-        def tell(headers: dict[str, str]) -> None:
+        def tell(ended: Ended) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: we are stopping
-                self._loop.call_soon_threadsafe(done, headers)
+                self._loop.call_soon_threadsafe(done, headers_of(ended))
 
-        self._new.put(WaitingRead(awaited, time.monotonic() + self._seconds, tell))
+        self._new.put(Waiting(awaited, time.monotonic() + self._seconds, tell))
 
     def stop(self) -> None:
         """Let the thread end."""
         self._new.put(None)
 
     def _work(self) -> None:
-        reads: list[WaitingRead] = []
+        reads: list[Waiting] = []
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -67,7 +68,7 @@ class Waiter:
             if reads:
                 time.sleep(FIRST_PAUSE_SECONDS)  # however many come, we ask no more often
 
-    def _waiting_too(self) -> WaitingRead | None:
+    def _waiting_too(self) -> Waiting | None:
         if self._new.empty():
             return None
         found = self._new.get()
@@ -75,11 +76,11 @@ class Waiter:
             self._new.put(None)
         return found
 
-    def _look(self, reads: list[WaitingRead]) -> list[WaitingRead]:
+    def _look(self, reads: list[Waiting]) -> list[Waiting]:
         try:
             return self._progress.look(reads, time.monotonic())
         except Exception:
             log.exception("waiting_failed")
             for each in reads:
-                each.done({HEADER: UNKNOWN})
+                each.done(Ended(How.UNKNOWN))
             return []

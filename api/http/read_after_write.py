@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from flask import has_request_context, request
 
-from servioticy.errors import ServioticyError, Unavailable
+from ingest.progress import Awaited, Ended, How, Progress
+from servioticy.errors import ServioticyError
 from servioticy.ports.addresses import Address
 from servioticy.ports.history import History
 from servioticy.ports.log import Log
@@ -23,9 +23,11 @@ from servioticy.ports.log import Log
 HEADER = "X-Servioticy-Behind"
 UNKNOWN = "unknown"
 LOG_LOST = "log-lost"
-FIRST_PAUSE_SECONDS = 0.003
-MAX_PAUSE_SECONDS = 0.025
-GROWTH = 1.25
+_HEADERS: dict[How, dict[str, str]] = {
+    How.STORED: {},
+    How.UNKNOWN: {HEADER: UNKNOWN},
+    How.LOST: {HEADER: LOG_LOST},
+}
 
 WAITS_FOR = "servioticy.waits_for"
 """In the environment of a request: where a route names what it waits for."""
@@ -35,77 +37,15 @@ CALLER = "servioticy.caller"
 """In the environment of a request: the tenant who asks, as soon as that is known."""
 
 
-class Awaited(NamedTuple):
-    """What a read waits for: all that is in the partition now, of this tenant's streams too
-    where that is put off."""
-
-    partition: int
-    tenant: int
-
-
 class NotYet(ServioticyError):
     """What the read has to show is not stored yet."""
 
 
-class WaitingRead:
-    """One read that waits; told the headers for its answer."""
-
-    __slots__ = ("deadline", "done", "end", "partition", "tenant")
-
-    def __init__(
-        self, awaited: Awaited, deadline: float, done: Callable[[dict[str, str]], None]
-    ) -> None:
-        self.partition, self.tenant = awaited
-        self.deadline = deadline
-        self.done = done
-        self.end: int | None = None
-        """where the log ended after the read had come; None: not asked yet"""
-
-
-class Progress:
-    """Asks once for all reads of a partition: where its log ends, what is stored."""
-
-    def __init__(self, history: History, log: Log) -> None:
-        self._history = history
-        self._log = log
-
-    def look(self, reads: list[WaitingRead], now: float) -> list[WaitingRead]:
-        """Tell those that need not or must not wait any more; the others are returned."""
-        left: list[WaitingRead] = []
-        for partition in dict.fromkeys(each.partition for each in reads):
-            left += self._look(
-                partition, [each for each in reads if each.partition == partition], now
-            )
-        return left
-
-    def _look(self, partition: int, reads: list[WaitingRead], now: float) -> list[WaitingRead]:
-        try:
-            new = [each for each in reads if each.end is None]
-            if new:
-                end = self._log.end_offset(partition)
-                for each in new:
-                    each.end = end
-            tenants = {each.tenant for each in reads}
-            stored, waiting = self._history.stored(partition, tenants)
-            # Ahead of the log as it was asked for: it has grown since, or has been lost.
-            ahead = any(stored > (each.end or 0) for each in reads)
-            lost = ahead and stored > self._log.end_offset(partition)
-        except Unavailable:
-            for each in reads:
-                each.done({HEADER: UNKNOWN})
-            return []
-        left = []
-        for each in reads:
-            behind = (each.end or 0) - min(stored, waiting.get(each.tenant, stored))
-            if lost:
-                each.done({HEADER: LOG_LOST})
-            elif behind <= 0:
-                each.done({})
-            elif each.deadline <= now:
-                each.done({HEADER: str(behind)})
-            else:
-                left.append(each)
-        return left
+def headers_of(ended: Ended) -> dict[str, str]:
+    """Return what the answer tells of how the wait for it has ended; nothing: it sees all."""
+    if ended.how is How.BEHIND:
+        return {HEADER: str(ended.behind)}
+    return _HEADERS[ended.how]
 
 
 class ReadAfterWrite:
@@ -149,18 +89,8 @@ class ReadAfterWrite:
                 raise NotYet
         return self._here(awaited)
 
-    def hold(self, addresses: Iterable[Address]) -> dict[str, str]:
-        """Wait as `wait_for_all` does, in the thread that calls, behind the edge too."""
-        return self._here(
-            dict.fromkeys(Awaited(each.partition, each.tenant) for each in addresses)
-        )
-
     def _here(self, awaited: Iterable[Awaited]) -> dict[str, str]:
         headers: dict[str, str] = {}
-        deadline = self._monotonic() + self._seconds
-        reads = [WaitingRead(each, deadline, headers.update) for each in awaited]
-        pause = FIRST_PAUSE_SECONDS
-        while reads := self._progress.look(reads, self._monotonic()):
-            self._sleep(max(0.0, min(pause, deadline - self._monotonic())))
-            pause = min(pause * GROWTH, MAX_PAUSE_SECONDS)
+        for each in self._progress.hold(awaited, self._seconds, self._monotonic, self._sleep):
+            headers.update(headers_of(each))
         return headers

@@ -40,7 +40,7 @@ class Api:
         32, "updates one API process works on at once"
     )
     batch_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
-        4, "batches of updates one API process works on at once"
+        4, "batches of updates, and updates of 16 KiB and more, one API process works on at once"
     )
     read_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
         16, "reads one API process works on at once"

@@ -16,9 +16,10 @@ from waiting import until
 from api.edge.calls import Application, KnownQuotas
 from api.edge.edge import Edge
 from api.http.metrics import ROUTE
-from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
+from api.http.read_after_write import CALLER, WAITED, WAITS_FOR
 from api.http.while_allowed import NoLongerAllowed, WhileAllowed
 from api.server import attend
+from ingest.progress import Awaited, Progress
 from servioticy.doors.certificate import Certificate
 from servioticy.metrics import Registry
 from servioticy.refusals import Denied
@@ -141,9 +142,12 @@ class Serving:
         client.connect(("127.0.0.1", self.port))
         return client
 
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+
     def send(self, path: str, token: str = "a", method: str = "GET") -> http.client.HTTPConnection:
         """A request whose answer is not awaited yet."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        connection = self.connection()
         connection.request(method, path, headers={"Authorization": token} if token else {})
         return connection
 

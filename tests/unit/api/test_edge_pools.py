@@ -203,3 +203,11 @@ def test_who_began_first_is_late_first() -> None:
 def test_each_request_has_its_pool(method: str, path: str, pool: str) -> None:
     """A batch takes the time of thousands of updates: it does not keep their threads."""
     assert kind(method, path) == pool
+
+
+@pytest.mark.parametrize(("size", "pool"), [(16_383, "updates"), (16_384, "batches")])
+def test_a_large_update_takes_the_threads_of_batches(size: int, pool: str) -> None:
+    """It waits for the log as they do; other large bodies stay where they are."""
+    assert kind("PUT", "/so/streams/s", size) == pool
+    assert kind("PUT", "/so", size) == "changes"
+    assert kind("GET", "/so/streams/s", size) == "reads"

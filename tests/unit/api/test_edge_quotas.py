@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from edge_builders import QUICK, Serving, Told
 from memory import MemoryPlatform
+from waiting import until
 
 from api.edge.pools import Busy
 from api.edge.turning_away import TurningAway
+from ingest.updates import LARGE_BYTES
 from servioticy.domain.known_tokens import share_of
 from servioticy.domain.quotas import Exceeded, Quota, quotas
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 
 ALL = quotas(Settings())
 UPDATES = Exceeded(ALL["updates"]._replace(most=5), 1)
@@ -98,7 +100,8 @@ def known() -> Known:
 
 @pytest.fixture
 def serving(app: Told, known: Known) -> Iterator[Serving]:
-    found = Serving(QUICK, app, MemoryPlatform(), known)
+    settings = changed(QUICK, max_body_bytes=LARGE_BYTES, api_batch_threads=4)
+    found = Serving(settings, app, MemoryPlatform(), known)
     yield found
     app.gate.set()
     found.stop()
@@ -125,6 +128,34 @@ def test_a_refused_update_reaches_no_thread_and_its_connection_goes_on(
 
     assert connection.getresponse().status == 200
     assert serving.ask("/o/streams/s", "b", "PUT").status == 200
+
+
+def test_large_updates_that_wait_for_the_log_keep_no_small_one_and_no_other_tenant_from_it(
+    serving: Serving, app: Told, known: Known
+) -> None:
+    """However many one tenant sends: they wait, and too many of them are told as a quota."""
+    serving.introduce("a", "b")
+    known.waiting = {hash("a"): 1}
+    app.blocks = {"large"}
+
+    def put(path: str, token: str, size: int) -> Any:
+        connection = serving.connection()
+        connection.request("PUT", path, b"x" * size, {"Authorization": token})
+        return connection
+
+    before = len(app.inside)
+    held = [put("/o/streams/large", "a", LARGE_BYTES) for _ in range(2)]
+    until(lambda: len(app.inside) == before + 2)
+    held.append(put("/o/streams/large", "a", LARGE_BYTES))
+    refused = [put("/o/streams/large", "a", LARGE_BYTES) for _ in range(2)]
+    assert [told(each.getresponse()) for each in refused] == [
+        (429, "requests-waiting", '"requests-waiting";q=1')
+    ] * 2
+
+    assert put("/o/streams/small", "a", LARGE_BYTES - 1).getresponse().status == 200
+    assert put("/o/streams/small", "b", LARGE_BYTES).getresponse().status == 200
+    app.gate.set()
+    assert [each.getresponse().status for each in held] == [200] * 3
 
 
 def test_too_many_waiting_requests_are_told_as_a_quota(

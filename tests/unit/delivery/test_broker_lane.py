@@ -12,8 +12,8 @@ from support.played_ingest import AWAY, PlayedIngest
 from support.running_broker import an_update
 
 from broker import lane as lanes
-from broker.lane import READERS_EACH, Lane
-from ingest.updates import Fault, Offered, Outcome, Sent, Taken, Unread
+from broker.lane import PATIENT_EACH, Lane
+from ingest.updates import LARGE_BYTES, Fault, Offered, Outcome, Sent, Taken, Unread
 from servioticy.domain.model import StreamRef
 from servioticy.ports.addresses import Address
 from servioticy.refusals import Denied
@@ -25,6 +25,12 @@ TAKEN = Taken(Address(1, "pump", 1, False, 1, 0, 1), b"{}", ())
 def a_part(tenant: int, count: int = 1, stream: str = "flow", at: int = 0) -> Sent:
     updates = [Offered(StreamRef("pump", stream), an_update(at + each)) for each in range(count)]
     return Sent(f"token-{tenant}", updates)
+
+
+def a_large_part(tenant: int) -> Sent:
+    """A small one, and one that is as small as a large one may be."""
+    small = a_part(tenant).updates[0]
+    return Sent(f"token-{tenant}", [small, small._replace(body=an_update(1).ljust(LARGE_BYTES))])
 
 
 class Held:
@@ -113,7 +119,7 @@ def test_a_document_that_takes_long_is_waited_for_by_those_alone_that_need_it() 
     async def work() -> tuple[list[int], int]:
         lane = lane_of(held)
         slow = [asyncio.create_task(lane.take(1, a_part(1, stream="slow"))) for _ in range(9)]
-        await until(lambda: held.reading == READERS_EACH)
+        await until(lambda: held.reading == PATIENT_EACH)
         quick = await lane.take(1, a_part(1))
         await asyncio.sleep(0.05)
         at_once = held.reading
@@ -124,7 +130,55 @@ def test_a_document_that_takes_long_is_waited_for_by_those_alone_that_need_it() 
 
     statuses, at_once = run(work())  # type: ignore[misc]
     assert statuses == [202] * 10
-    assert at_once == READERS_EACH, "others' documents have threads left"
+    assert at_once == PATIENT_EACH, "others' documents have threads left"
+
+
+def test_what_is_large_waits_for_its_turn_and_nothing_else_does() -> None:
+    """A tenant's large parts have two threads, others' large ones theirs, small ones all."""
+    held = Held()
+    held.goes_on.set()
+
+    async def work() -> tuple[list[int], list[tuple[list[str], bool]]]:
+        lane = lane_of(held)
+        large = [asyncio.create_task(lane.take(1, a_large_part(1))) for _ in range(9)]
+        await until(lambda: held.reading == PATIENT_EACH)
+        large.append(asyncio.create_task(lane.take(2, a_large_part(2))))
+        await until(lambda: held.reading == PATIENT_EACH + 1)
+        small = [*await lane.take(1, a_part(1)), *await lane.take(2, a_part(2))]
+        before = list(held.calls)
+        held.reads_on.set()
+        found = [outcomes[0].status for outcomes in await asyncio.gather(*large)]
+        await lane.stop()
+        assert lane.taken == 22
+        return found + [each.status for each in small], before
+
+    statuses, before = run(work())  # type: ignore[misc]
+    assert statuses == [202] * 12
+    assert sorted(before) == [
+        (["token-1"], False),
+        (["token-1"], True),
+        (["token-1"], True),
+        (["token-2"], False),
+        (["token-2"], True),
+    ]
+
+
+def test_who_leaves_while_it_waits_gives_its_place_to_the_next() -> None:
+    held = Held()
+
+    async def work() -> None:
+        lane = lane_of(held)
+        first = [asyncio.create_task(lane.take(1, a_large_part(1))) for _ in range(PATIENT_EACH)]
+        await until(lambda: held.reading == PATIENT_EACH)
+        gone, last = (asyncio.create_task(lane.take(1, a_large_part(1))) for _ in range(2))
+        await asyncio.sleep(0)
+        gone.cancel()
+        held.reads_on.set()
+        await asyncio.gather(*first, last)
+        await lane.stop()
+
+    run(work())
+    assert held.reading == PATIENT_EACH + 1
 
 
 def test_of_one_part_each_update_has_its_own_answer_in_its_place() -> None:
