@@ -12,6 +12,7 @@ from sandbox.text import argument_names
 
 __all__ = [
     "FAULT_KINDS",
+    "HOLDS",
     "INPUT",
     "JSON",
     "RESULT",
@@ -33,6 +34,10 @@ RESULT = -2
 JSON = "json"
 """As the type of a ChannelCode: any JSON, null too. No channel of a document is of this type: it
 is what a fold keeps, and messages call it by its name alone."""
+
+HOLDS = "holds"
+"""As the type of a ChannelCode: whether an expression is true, whatever its value is. It sees what
+filters see, in either dialect; like JSON no channel of a document is of this type."""
 
 FAULT_KINDS = frozenset(
     {
@@ -62,7 +67,7 @@ class ChannelCode:
     @property
     def what(self) -> str:
         """What messages call it."""
-        return self.name if self.type == JSON else f"channel {self.name}"
+        return self.name if self.type in (HOLDS, JSON) else f"channel {self.name}"
 
 
 PathStep = str | int | tuple[Any, ...]
@@ -107,6 +112,15 @@ class Program:
     pre_filter: str | None = None
     post_filter: str | None = None
     bindings: tuple[Binding, ...] = ()
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it says of inputs what holds, and makes no result of them."""
+        return any(each.type == HOLDS for each in self.channels)
+
+    def is_function(self, channel: ChannelCode) -> bool:
+        """Tell whether the code of a channel is a function of inputs; else it is an expression."""
+        return self.dialect == "function" and channel.type != HOLDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from servioticy.domain.documents.codes import BAD_CODE, TOO_SLOW
 from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.model import Composite, Definition, StreamRef
 from servioticy.domain.scripts import programs_of
-from servioticy.domain.windowed import FOLD
+from servioticy.domain.windowed import FOLD, WHEN
 from servioticy.errors import Unavailable
 
 SECONDS = 10.0
@@ -70,6 +70,7 @@ def _placed(ref: StreamRef, composite: Composite, problems: list[str]) -> Iterat
     stream = WHOLE.at("streams", ref.stream, words=f"stream {ref.stream}")
     parts = {f"channel {each.name}": code_of(stream, each.name) for each in composite.channels}
     parts |= {name: stream.at(name) for name in (PRE_FILTER, POST_FILTER, FOLD)}
+    parts[WHEN] = stream.at("window", "emit", WHEN)
     for problem in problems:
         where, _, _ = problem.partition(": line ")
         reason = f"{stream.words}: {problem}"

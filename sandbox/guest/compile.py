@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from sandbox.guest.engines import Engine, Handle, NotParsed
-from sandbox.program import INPUT, JSON, RESULT, Path, Program
+from sandbox.program import HOLDS, INPUT, JSON, RESULT, Path, Program
 from sandbox.text import IDENTIFIER, argument_names, normal_type, skip_blank, without_end
 
 _PLACES = ("(function(){return (", "\n)})"), ("(function(){return [0?", "\n:0]})")
@@ -36,7 +36,7 @@ Place: TypeAlias = tuple[int, int, str]
 
 _ODD_LINES = re.compile("\r(?!\n)|[\u2028\u2029]")
 
-_SCALARS = frozenset({"number", "string", "boolean", "geo_point", JSON})
+_SCALARS = frozenset({"number", "string", "boolean", "geo_point", HOLDS, JSON})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Compiler:
                 problems.append(f"{where}: line 1: unknown type {channel.type!r}")
             code = self._alone(where, channel.code, problems, deadline)
             codes.append(code or "")
-            if code is not None and program.dialect == "function":
+            if code is not None and program.is_function(channel):
                 problem = _arguments_problem(code, inputs)
                 if problem:
                     problems.append(f"{where}: line 1: {problem}")
@@ -174,11 +174,13 @@ def _variables(program: Program) -> list[tuple[str, int, Path]]:
         return []  # it sees its arguments only, of which it may change one
     if program.dialect == "expression":
         return [(each.name, each.argument, each.path) for each in program.bindings]
-    seen = [
+    seen: list[tuple[str, int, Path]] = [
         (name, index, ())
         for index, name in enumerate(program.arguments)
         if IDENTIFIER.fullmatch(name) and name not in _NOT_NAMES
     ]
+    if program.is_condition:
+        return seen
     return [("$input", INPUT, ()), ("$result", RESULT, ()), *seen]
 
 
@@ -197,7 +199,7 @@ def _description(
             "type": normal_type(each.type),
             "unit": each.unit if function else None,
             "parameters": [positions[name] for name in argument_names(each.code)]
-            if function and not problems
+            if program.is_function(each) and not problems
             else [],
         }
         for each in program.channels
@@ -241,7 +243,6 @@ def _parts(
     names = [name for name, _, _ in variables]
     sets = "".join(f"{name}=arguments[{at}];" for at, name in enumerate(names))
     alone, inside = "(\n{}\n)", "function(){{return (\n{}\n)}}"
-    form = alone if program.dialect == "function" else inside
     return [
         _Part(f"function(){{{sets}}}"),
         *(
@@ -249,7 +250,11 @@ def _parts(
             for code, what in ((pre, "pre-filter"), (post, "post-filter"))
         ),
         *(
-            _Part(form.format(code), code, channel.what)
+            _Part(
+                (alone if program.is_function(channel) else inside).format(code),
+                code,
+                channel.what,
+            )
             for code, channel in zip(codes, program.channels, strict=True)
         ),
     ]

@@ -64,13 +64,15 @@ class Checker:
 
 def _question(program: Program) -> bytes:
     function = program.dialect == "function"
-    snippets = [(each.what, each.code, function) for each in program.channels]
+    snippets = [(each.what, each.code, program.is_function(each)) for each in program.channels]
     for where, code in (
         ("pre-filter", program.pre_filter),
         ("post-filter", program.post_filter),
     ):
         if code is not None and code.strip():
             snippets.append((where, code, False))
-    inputs = [*program.arguments, "$input", "$result"] if function else []
+    inputs = list(program.arguments) if function else []
+    if function and not program.is_condition:
+        inputs += ["$input", "$result"]
     inputs += [each.name for each in program.bindings]
     return orjson.dumps({"dialect": program.dialect, "inputs": inputs, "snippets": snippets})

@@ -6,18 +6,18 @@ Beside what asks evaluators nothing else below the programs imports the sandbox.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from weakref import WeakValueDictionary
 
 from sandbox.encoding import encode_program
-from sandbox.program import JSON, Binding, ChannelCode, Program
+from sandbox.program import HOLDS, JSON, Binding, ChannelCode, Program
 from sandbox.program import RESULT as RESULT_ARGUMENT
-from servioticy.domain.model import Composite, Stream, StreamRef
+from servioticy.domain.model import Composite, Reference, Stream, StreamRef
 from servioticy.domain.references import RESULT
-from servioticy.domain.windowed import FOLD, STATE, WindowsOf, parts
-from servioticy.domain.windows.model import Fold
+from servioticy.domain.windowed import FOLD, STATE, WHEN, WindowsOf, parts
+from servioticy.domain.windows.model import Fold, Window
 
 CHANCE = b"random"
 """What code says that depends on the program's id: `Math.random` is seeded by it."""
@@ -37,15 +37,6 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
     throw the same.
     """
     names = [each.name for each in composite.inputs]
-    places = {name: place for place, name in enumerate(names)}
-    bindings = [
-        Binding(
-            f"${number}",
-            RESULT_ARGUMENT if each.source == RESULT else places[each.source],
-            each.path,
-        )
-        for number, each in enumerate(composite.references)
-    ]
     content = Program(
         id="",
         dialect=composite.dialect,
@@ -56,7 +47,7 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
         ),
         pre_filter=composite.pre_filter,
         post_filter=composite.post_filter,
-        bindings=tuple(bindings),
+        bindings=_bindings(composite.references, names),
     )
     return _identified(content, program_name(ref, version))
 
@@ -70,6 +61,34 @@ def fold_program(fold: Fold, inputs: Sequence[str], name: str) -> Program:
     return _identified(Program("", "function", (STATE, *inputs), channels), name)
 
 
+def condition_program(code: WindowsOf, inputs: Sequence[str], name: str) -> Program:
+    """The program that says whether windows of these inputs come out, of a stream's of that name.
+
+    What it makes is a channel's value that is true or false.
+    """
+    window = code.window
+    if not isinstance(window, Window) or window.when is None:
+        raise ValueError(f"{name} has no condition")
+    names = [*inputs, *([STATE] if window.fold is not None else [])]
+    channels = (ChannelCode(WHEN, window.when, HOLDS),)
+    bindings = _bindings(code.references, names)
+    return _identified(Program("", code.dialect, tuple(names), channels, bindings=bindings), name)
+
+
+def _bindings(references: Iterable[Reference], names: Sequence[str]) -> tuple[Binding, ...]:
+    places = {name: place for place, name in enumerate(names)}
+    return tuple(
+        [
+            Binding(
+                f"${number}",
+                RESULT_ARGUMENT if each.source == RESULT else places[each.source],
+                each.path,
+            )
+            for number, each in enumerate(references)
+        ]
+    )
+
+
 def programs_of(stream: Stream, version: int = 0) -> Iterator[Program]:
     """The programs by which a stream is computed."""
     for part in parts(stream):
@@ -78,9 +97,18 @@ def programs_of(stream: Stream, version: int = 0) -> Iterator[Program]:
             continue
         if composite.operator is None:
             yield program(part.ref, version, composite)
-        elif isinstance(composite.operator, WindowsOf) and composite.operator.fold is not None:
+        elif isinstance(composite.operator, WindowsOf):
             names = [each.name for each in composite.inputs]
-            yield fold_program(composite.operator.fold, names, program_name(part.ref, version))
+            yield from _programs_of_windows(
+                composite.operator, names, program_name(part.ref, version)
+            )
+
+
+def _programs_of_windows(code: WindowsOf, inputs: Sequence[str], name: str) -> Iterator[Program]:
+    if code.fold is not None:
+        yield fold_program(code.fold, inputs, name)
+    if code.has_condition:
+        yield condition_program(code, inputs, name)
 
 
 def _identified(content: Program, name: str) -> Program:

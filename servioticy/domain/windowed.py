@@ -11,7 +11,15 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from servioticy.domain.model import Composite, Input, ServiceObject, Stream, WindowRef
+from servioticy.domain.model import (
+    Composite,
+    Dialect,
+    Input,
+    Reference,
+    ServiceObject,
+    Stream,
+    WindowRef,
+)
 from servioticy.domain.windows.model import Fold, Silence, Window
 
 WINDOWS, SILENCE = "windows", "silence"
@@ -19,6 +27,9 @@ WINDOWS, SILENCE = "windows", "silence"
 
 FOLD = "fold"
 """The key under which a stream has one, and what messages call it."""
+
+WHEN = "when"
+"""The key under which a window has a condition, and what messages call it."""
 
 STATE = "state"
 """The argument under which a fold gets what it has made so far, and code what it has made of a
@@ -32,6 +43,9 @@ class WindowsOf:
     window: Window | Silence
     inputs: tuple[tuple[str, ...], ...]
     """Of each the names of the streams that are read through it."""
+    dialect: Dialect = "function"
+    references: tuple[Reference, ...] = ()
+    """In that of expressions, what code of the window refers to."""
 
     @property
     def cut(self) -> Hashable:
@@ -47,6 +61,11 @@ class WindowsOf:
     def fold(self) -> Fold | None:
         """What is done with each update of a window."""
         return self.window.fold if isinstance(self.window, Window) else None
+
+    @property
+    def has_condition(self) -> bool:
+        """Whether code says when windows come out before their end."""
+        return isinstance(self.window, Window) and self.window.when is not None
 
     @property
     def reads(self) -> bool:
@@ -86,7 +105,10 @@ def as_one(service_object: ServiceObject) -> ServiceObject:
 def _windows(stream: Stream, composite: Composite, window: Window | Silence) -> Stream:
     ref = WindowRef(*stream.ref)
     read = composite.inputs
-    code = WindowsOf(window, tuple([tuple(map(str, each.members)) for each in read]))
+    streams = tuple([tuple(map(str, each.members)) for each in read])
+    code = WindowsOf(window, streams)
+    if isinstance(window, Window) and window.when is not None:
+        code = replace(code, dialect=composite.dialect, references=composite.references)
     evaluator = SILENCE if isinstance(window, Silence) else WINDOWS
     windows = Composite(
         composite.dialect,

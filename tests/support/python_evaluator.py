@@ -14,6 +14,7 @@ import plain_trees
 from plain_trees import Computation, Ends
 
 from sandbox import ProcessorSeconds
+from sandbox.program import Program
 from sandbox.trees import Call, Grown
 
 
@@ -24,6 +25,8 @@ class Trigger(NamedTuple):
     """Of the composite's code."""
     argument: int
     timestamp: int
+    is_condition: bool = False
+    """Whether it is asked if windows come out, and not what comes of them."""
 
 
 Compute = Callable[[Trigger, list[bytes | None]], object]
@@ -51,15 +54,18 @@ class PythonEvaluator:
 
     def _grown(self, call: Call) -> Grown:
         nodes = [
-            replace(node, code=partial(self._channels, name)) if node.code is not None else node
+            replace(node, code=partial(self._channels, name, node.code))
+            if node.code is not None
+            else node
             for node, name in zip(call.wiring.nodes, call.names, strict=True)
         ]
         wiring = replace(call.wiring, nodes=tuple(nodes))
         grown = plain_trees.grow(replace(call, wiring=wiring))
         return replace(grown, failed=len(grown.made) < len(call.trees))
 
-    def _channels(self, name: str, computation: Computation) -> Any:
-        trigger = Trigger(name, computation.argument, computation.trigger.timestamp)
+    def _channels(self, name: str, code: Any, computation: Computation) -> Any:
+        is_condition = isinstance(code, Program) and code.is_condition
+        trigger = Trigger(name, computation.argument, computation.trigger.timestamp, is_condition)
         value = self._compute(trigger, [each and each.document for each in computation.inputs])
         if value is None:
             raise Ends("filtered")

@@ -31,6 +31,8 @@ class Shape:
     early: int | None = None
     """So many seconds from one time to the next; 0: with each update."""
     fold: bool = False
+    when: bool = False
+    """Early results come out where `holds` becomes true of what comes of the window."""
 
 
 def in_ms(shape: Shape) -> Shape:
@@ -71,6 +73,8 @@ class Window:
     fresh: list[Update] = field(default_factory=list)
     """What has been in no early result."""
     told: int | None = None
+    held: set[tuple[str, int]] = field(default_factory=set)
+    """The windows of which it was true: ends, or of sessions updates in them."""
 
     def ends_of(self, timestamp: int) -> list[int]:
         """Where windows end that the update is in; of sliding ones those that are known."""
@@ -237,7 +241,18 @@ class Window:
         if made:
             self.told = now
         self.fresh = []
-        return made
+        return [each for each in made if self._becomes_true(*each[:2])]
+
+    def _becomes_true(self, timestamp: int, updates: list[Update]) -> bool:
+        if not self.shape.when:
+            return True
+        names = {("end", timestamp)}
+        if self.shape.kind == "session":
+            names = {("update", each.order) for each in updates}
+        before = not names.isdisjoint(self.held)
+        now = holds(value_of_window(updates, fold=self.shape.fold))
+        self.held = self.held | names if now else self.held - names
+        return now and not before
 
     def _end_of(self, session: list[Update]) -> int:
         gap, most = self.shape.gap, self.shape.most
@@ -292,6 +307,11 @@ def value_of_window(updates: list[Update] | int, *, fold: bool = False) -> int:
     if len({each.input for each in updates}) > 1:
         return whole
     return whole + max(updates, key=lambda each: (each.timestamp, each.order)).value
+
+
+def holds(value: int) -> bool:
+    """What the condition of the tests says of it: it comes and goes."""
+    return value % 3 != 0
 
 
 RESULT = "the window itself"

@@ -90,6 +90,7 @@ UNDERSTOOD += [
     (TUMBLING | LATE, Window("tumbling", Length(20 * MINUTE), lateness=MINUTE)),
     (TUMBLING | {"emit": "final", "lateness": "0s"}, Window("tumbling", Length(20 * MINUTE))),
     (TUMBLING | {"emit": "updates"}, Window("tumbling", Length(20 * MINUTE), early=0)),
+    (TUMBLING | {"emit": {"when": "1"}}, Window("tumbling", Length(20 * MINUTE), early=0)),
     (
         HOPPING | LATE | {"emit": {"every": "10s"}},
         Window("hopping", Length(5 * MINUTE), Length(2 * MINUTE), early=10_000, lateness=MINUTE),
@@ -184,10 +185,20 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     (SESSION | LATE, "bad-window", "/lateness", "a session window has no 'lateness'"),
     (SLIDING | {"emit": "updates"}, "bad-window", "/emit", "a sliding window has no 'emit'"),
     (COUNT | {"emit": "updates"}, "bad-window", "/emit", "a count window has no 'emit'"),
-    (TUMBLING | {"emit": "early"}, "no-choice", "/emit", 'emit: has to be "final", "updates" or'),
+    (
+        TUMBLING | {"emit": "early"},
+        "no-choice",
+        "/emit",
+        'emit: has to be "final", "updates", {"every"',
+    ),
     (TUMBLING | {"emit": None}, "no-choice", "/emit", "has to be"),
     (TUMBLING | {"emit": {}}, "required", "/emit", "has to have every"),
-    (TUMBLING | {"emit": {"when": 1}}, "bad-window", "/emit/when", "every and nothing else"),
+    (TUMBLING | {"emit": {"at": 1}}, "bad-window", "/emit/at", "every or when and nothing else"),
+    (TUMBLING | {"emit": {"when": 1}}, "wrong-type", "/emit/when", "when: has to be text"),
+    (
+        TUMBLING | {"emit": {"when": "a.count", "every": "1s"}},
+        *("bad-window", "/emit/every", "there is when, too"),
+    ),
     (TUMBLING | {"emit": {"every": 10}}, "wrong-type", "/emit/every", "has to be text"),
     (TUMBLING | {"emit": {"every": "99ms"}}, "bad-duration", "/emit/every", "from 100ms to"),
     (

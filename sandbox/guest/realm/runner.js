@@ -136,6 +136,9 @@
     return exec(HALF, text) !== null || isDeep(text) ? undefined : text;
   };
 
+  // Whether it is true, as filters have it: what a condition is asked for.
+  const holds = (value) => (value ? "true" : "false");
+
   function isDeep(text) {
     if (text.length <= 2 * MAX_DEPTH) return false;
     let depth = 0;
@@ -153,6 +156,7 @@
 
   function binder(type) {
     if (type === "json") return json;
+    if (type === "holds") return holds;
     if (type === "number") return number;
     if (type === "string") return string;
     if (type === "boolean") return boolean;
@@ -287,7 +291,7 @@
       }
       channel.code = code;
       channel.bind = binder(channel.type);
-      channel.what = channel.type === "json" ? channel.name : "channel " + channel.name;
+      channel.what = channel.type === "json" || channel.type === "holds" ? channel.name : "channel " + channel.name;
       channel.values = emptySlots(channel.parameters.length);
       channel.before = (i === 0 ? "" : ",") + stringify(channel.name) + ':{"current-value":';
       channel.after = channel.unit === null ? "}" : ',"unit":' + stringify(channel.unit) + "}";
@@ -343,7 +347,7 @@
       if (i > 0) apply(program.set, undefined, program.values);
       for (let j = 0; j < values.length; j++) values[j] = input(program, parameters[j], trigger, null);
       const value = apply(channel.code, undefined, values);
-      const missing = channel.bind !== json && (value === null || (typeof value === "number" && !isFinite(value)));
+      const missing = channel.bind !== json && channel.bind !== holds && (value === null || (typeof value === "number" && !isFinite(value)));
       if (missing && program.filters) {
         verdict = fault("filtered", "channel " + channel.name + " is " + toText(value));
         return undefined;

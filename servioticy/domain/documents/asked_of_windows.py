@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from servioticy.domain.documents.functions import TRIGGER
 from servioticy.domain.model import Composite, Definition, Input, StreamRef
-from servioticy.domain.windows.model import Silence
+from servioticy.domain.windows.model import Silence, Window
 
 SHOWN = 40
 """Characters of a word that are told."""
@@ -87,7 +87,9 @@ def _asked(composite: Composite) -> Iterator[_Asked]:
 
 
 def _codes(composite: Composite) -> Iterator[str]:
-    codes = (*(each.code for each in composite.channels), composite.pre_filter)
+    window = composite.window
+    when = window.when if isinstance(window, Window) else None
+    codes = (*(each.code for each in composite.channels), composite.pre_filter, when)
     yield from (each for each in (*codes, composite.post_filter) if each is not None)
 
 

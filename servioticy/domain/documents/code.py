@@ -44,6 +44,8 @@ class Written(NamedTuple):
     post_filter: Code | None
     fold: Code | None = None
     """Of its windows: no code of the stream's own output."""
+    when: Code | None = None
+    """Of its windows: whether they come out."""
 
     @property
     def codes(self) -> list[Code]:
@@ -60,6 +62,7 @@ class Parsed(NamedTuple):
     pre_filter: str | None
     post_filter: str | None
     references: tuple[Reference, ...] = ()
+    when: str | None = None
 
 
 def members_of(service_object: str, streams: Iterable[str], groups: Iterable[Group]) -> Members:

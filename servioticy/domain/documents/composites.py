@@ -23,6 +23,7 @@ from servioticy.domain.documents.codes import (
     WRONG_TYPE,
 )
 from servioticy.domain.documents.dialects import NEWEST, is_function
+from servioticy.domain.documents.emitting import when_of
 from servioticy.domain.documents.errors import BadDocument, Part
 from servioticy.domain.documents.expressions import parse_expressions
 from servioticy.domain.documents.folds import fold_of, with_state
@@ -60,11 +61,12 @@ def parse_composite(
         raise BadDocument(reason, stream.at("channels").pointer, MIXED_CHANNELS)
     codes = [Code(each.code or "", code_of(stream, each.name)) for each in channels]
     pre, post = (_filter(content, name, stream) for name in (PRE_FILTER, POST_FILTER))
-    written = Written(ref, stream, codes, pre, post)
+    written = Written(ref, stream, codes, pre, post, when=when_of(stream, content))
     fold = fold_of(written, content, context)
     if fold is not None:
         written, context = written._replace(fold=fold), with_state(context)
-    for code in written.codes if fold is None else [*written.codes, fold]:
+    more = [each for each in (written.fold, written.when) if each is not None]
+    for code in [*written.codes, *more]:
         if size(code.text) > MAX_CODE:
             reason = f"{stream.words}: more than {MAX_CODE} bytes of code in one place"
             raise BadDocument(reason, code.part.pointer, TOO_MUCH)
@@ -87,7 +89,9 @@ def parse_composite(
         parsed.references,
         options,
     )
-    return over_windows(composite, content, written, context) if given(content) else composite
+    if not given(content):
+        return composite
+    return over_windows(composite, content, written, context, parsed.when)
 
 
 def _filter(content: dict[str, Any], name: str, stream: Part) -> Code | None:

@@ -29,12 +29,20 @@ def parse_expressions(written: Written, context: Context) -> Parsed:
     channels = [bound(code) for code in written.channels]
     pre = None if written.pre_filter is None else bound(written.pre_filter)
     post = None if written.post_filter is None else bound(written.post_filter)
+    when = None if written.when is None else _condition(written.when, bound(written.when))
     names: dict[str, Part] = {}
     for reference, part in references.parts.items():
         if reference.source != RESULT:
             names.setdefault(reference.source, part)
     inputs = inputs_of(names, "an expression", written, context)
-    return Parsed(inputs, channels, pre, post, tuple(references.parts))
+    return Parsed(inputs, channels, pre, post, tuple(references.parts), when)
+
+
+def _condition(code: Code, bound: str) -> str:
+    """Return it as it is bound. Raises BadDocument where it names what there is not yet."""
+    if f"{{${RESULT}" in code.text:
+        raise code.part.bad("is asked before there is a result", BAD_REFERENCE)
+    return bound
 
 
 class _References:

@@ -33,7 +33,8 @@ def parse_functions(written: Written, context: Context) -> Parsed:
         inputs += (Input(own, context.members[own]),)
     pre = _counted(written.pre_filter, context.meter)
     post = _counted(written.post_filter, context.meter)
-    return Parsed(inputs, channels, pre, post)
+    when = _counted(written.when, context.meter)
+    return Parsed(inputs, channels, pre, post, when=when)
 
 
 def _function(code: Code, names: dict[str, Part], context: Context) -> str:

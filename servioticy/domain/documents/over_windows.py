@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from servioticy.domain.documents.code import Context, Written
+from servioticy.domain.documents.code import Code, Context, Written
 from servioticy.domain.documents.codes import BAD_WINDOW, TOO_MUCH
 from servioticy.domain.documents.durations import milliseconds
 from servioticy.domain.documents.folds import fold_over
@@ -38,11 +38,16 @@ def given(content: dict[str, Any]) -> list[str]:
 
 
 def over_windows(
-    composite: Composite, content: dict[str, Any], written: Written, context: Context
+    composite: Composite,
+    content: dict[str, Any],
+    written: Written,
+    context: Context,
+    when: str | None = None,
 ) -> Composite:
     """Return the same composite over the windows that the stream has. Raises BadDocument.
 
-    Its own last output is no window, and is not read.
+    Its own last output is no window, and is not read. `when` is the code that says when they come
+    out, as it was understood.
     """
     stream = written.stream
     key, *others = given(content)
@@ -73,13 +78,19 @@ def over_windows(
     if key == SILENT:
         silence = Silence(milliseconds(content[key], part, LEAST_SILENCE))
         return replace(composite, inputs=inputs, own=None, window=silence)
-    window = parse_window(stream, content[WINDOW], [each.text for each in written.codes])
+    window = parse_window(stream, content[WINDOW], [each.text for each in _asking(written)])
+    window = replace(window, when=when)
     if len(inputs) * len(window.uses.by) > MAX_ASPECTS:
         reason = f"inputs times channels that `by` names are at most {MAX_ASPECTS}"
         raise part.bad(reason, TOO_MUCH)
     if written.fold is not None:
         window = replace(window, fold=fold_over(window, written.fold, context))
     return replace(composite, inputs=inputs, own=None, window=window)
+
+
+def _asking(written: Written) -> list[Code]:
+    """All code that windows are asked by."""
+    return written.codes if written.when is None else [*written.codes, written.when]
 
 
 def _named(composite: Composite, written: Written, context: Context) -> set[str]:

@@ -20,6 +20,7 @@ from servioticy.domain.documents.code import POST_FILTER, PRE_FILTER
 from servioticy.domain.documents.codes import BAD_PARAMETER, REQUIRED, TOO_MUCH, WRONG_TYPE
 from servioticy.domain.documents.errors import WHOLE, Part
 from servioticy.domain.documents.parameters import NAME, Parameter, Values, parse_parameters
+from servioticy.domain.windowed import FOLD, WHEN
 
 PLACE = "$parameter"
 TEMPLATE = "template"
@@ -30,7 +31,6 @@ MAX_PLACES = 10_000
 MAX_VALUES_BYTES = 1_048_576
 """Of all values in all their places, as JSON."""
 _IN_TEXT = re.compile(rf"\{{\{{({NAME})\}}\}}")
-_CODE = frozenset({"current-value", PRE_FILTER, POST_FILTER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +120,16 @@ def _filled(value: Any, values: Values, steps: tuple[str | int, ...]) -> Any:
 
 def _is_code(steps: tuple[str | int, ...]) -> bool:
     """Tell whether a text there is code, or an alias, which may become a part of code."""
-    if not steps:
-        return False
-    return steps[0] == "aliases" or (steps[0] == "streams" and steps[-1] in _CODE)
+    match steps:
+        case ("aliases", *_) | ("streams", _, "channels", _, "current-value"):
+            return True
+        case ("streams", _, "window", "emit", key):
+            return key == WHEN
+        case ("streams", _, "actions", _, key):
+            return key == "if"
+        case ("streams", _, key):
+            return key in (PRE_FILTER, POST_FILTER, FOLD)
+    return False
 
 
 def _text(value: Any) -> str:

@@ -16,6 +16,7 @@ from servioticy.domain.documents.codes import (
     WRONG_TYPE,
 )
 from servioticy.domain.documents.durations import MILLISECONDS, length, milliseconds
+from servioticy.domain.documents.emitting import parse_emit
 from servioticy.domain.documents.errors import Part
 from servioticy.domain.windows import timezones
 from servioticy.domain.windows.model import DEFAULT_IDLE, Kind, Length, Time, Uses, Window
@@ -30,9 +31,6 @@ DEFAULT_MAX = "24h"
 
 MAX_REVISED = 100
 """Windows that an update is in, where they come out before their end, or after it again."""
-LEAST_EARLY = 100
-"""Milliseconds from one time to the next at which results come out early."""
-
 _EVENTS = ("time", "delay", "idle")
 
 
@@ -127,7 +125,7 @@ def _of_time(kind: Kind, content: dict[str, Any], part: Part, uses: Uses) -> Win
         every = length(content["every"], place)
         _check_steps(about(size), about(every), place)
     time, delay, idle = _events(content, part)
-    early = _emit(content, part)
+    early = parse_emit(content, part)
     lateness = milliseconds(
         content.get("lateness", "0s"), part.at("lateness", words="lateness"), 0
     )
@@ -161,24 +159,6 @@ def _events(content: dict[str, Any], part: Part) -> tuple[Time, int, int]:
     delay = milliseconds(content.get("delay", "0s"), part.at("delay", words="delay"), 0)
     idle = content.get("idle", f"{DEFAULT_IDLE}ms")
     return time, delay, milliseconds(idle, part.at("idle", words="idle"))
-
-
-def _emit(content: dict[str, Any], part: Part) -> int | None:
-    """Return how often results come out early, in ms; 0: with each update, None: never."""
-    place = part.at("emit", words="emit")
-    value = content.get("emit", "final")
-    if isinstance(value, dict):
-        for key in value:
-            if key != "every":
-                raise place.at(key).bad("emit may have every and nothing else", BAD_WINDOW)
-        if "every" not in value:
-            raise place.bad('has to have every, such as {"every": "10s"}', REQUIRED)
-        return milliseconds(value["every"], place.at("every", words="every"), LEAST_EARLY)
-    if value == "final":
-        return None
-    if value == "updates":
-        return 0
-    raise place.bad('has to be "final", "updates" or {"every": "10s"}', NO_CHOICE)
 
 
 def _check_revised(

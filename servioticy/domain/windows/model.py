@@ -80,6 +80,8 @@ class Window:
     """How long after its end a window still takes updates in, by the watermark."""
     uses: Uses = Uses()
     fold: Fold | None = None
+    when: str | None = None
+    """An expression over the windows: a result comes out early when it becomes true."""
 
     @property
     def revises(self) -> bool:

@@ -45,6 +45,9 @@ CUTS: dict[str, dict[str, Any]] = {
     "silence": {"silent": "9s"},
     "revised": {"window": {"type": "tumbling", "size": "4s", "lateness": "6s"}},
     "early": {"window": {"type": "tumbling", "size": "6s", "emit": "updates"}},
+    "early on a condition": {
+        "window": {"type": "tumbling", "size": "6s", "emit": {"when": "true"}}
+    },
     "early at times": {
         "window": {"type": "hopping", "size": "6s", "every": "2s", "emit": {"every": "3s"}}
     },
@@ -86,6 +89,11 @@ def value_of(document: bytes) -> int:
 
 def compute(trigger: Trigger, documents: list[bytes | None]) -> int:
     """What tells one window from another; of others the sum."""
+    value = value_from(trigger, documents)
+    return value % 3 != 0 if trigger.is_condition else value
+
+
+def value_from(trigger: Trigger, documents: list[bytes | None]) -> int:
     document = json.loads(documents[trigger.argument] or b"")
     if "windows" not in document:
         return sum(value_of(each) for each in documents[:-1] if each) % 10**9

@@ -15,7 +15,7 @@ from new_service_objects import new_service_object
 from put_off_runs import Runs, Whims
 from python_evaluator import PythonEvaluator
 from serial_order import LAW
-from windows_oracle import Interpreter, Shape, folded
+from windows_oracle import Interpreter, Shape, folded, holds
 
 from servioticy.domain.evaluators.every import every
 from servioticy.domain.records import TickRecord, UpdateRecord
@@ -44,6 +44,10 @@ CUTS = {
     "hopping, folded, early": Shape("hopping", 5, 3, early=0, fold=True),
     "count, folded": Shape("count", 5, 2, fold=True),
     "global, folded": Shape("global", fold=True),
+    "tumbling, on a condition": Shape("tumbling", 6, early=0, when=True),
+    "hopping, on a condition, revised": Shape("hopping", 6, 2, lateness=5, early=0, when=True),
+    "hopping, on a condition, folded": Shape("hopping", 5, 3, early=0, fold=True, when=True),
+    "sessions, on a condition": Shape("session", gap=3, most=12, early=0, when=True),
 }
 GRAPHS: dict[str, tuple[dict[str, tuple[str, ...]], set[str]]] = {
     "one": ({"c0": ("d0",)}, {"c0"}),
@@ -89,6 +93,8 @@ def window_of(shape: Shape) -> dict[str, Any]:
     found |= {name: f"{number}s" for name, number in seconds.items() if number}
     if shape.early is not None:
         found["emit"] = {"every": f"{shape.early}s"} if shape.early else "updates"
+    if shape.when:
+        found["emit"] = {"when": "true"}
     return found | {"time": "arrival"} if shape.arrival else found
 
 
@@ -112,10 +118,15 @@ def platform_with(reads: dict[str, tuple[str, ...]], shapes: dict[str, Shape]) -
 
 
 def compute(trigger: Any, documents: list[bytes | None]) -> int:
+    value = value_from(trigger, documents)
+    return holds(value) if trigger.is_condition else value
+
+
+def value_from(trigger: Any, documents: list[bytes | None]) -> int:
     document = json.loads(documents[trigger.argument] or b"")
     if "windows" not in document:
         return value_of(json.dumps(document).encode()) + 1
-    if "own" in document["windows"][0]:
+    if "own" in (document["windows"][0] or {}):
         state, *given = [each and each["value"] for each in document["windows"]]
         return folded(state, [value_of(json.dumps(each).encode()) for each in given if each])
     if document["windows"][-1] is not None and "value" in document["windows"][-1]:

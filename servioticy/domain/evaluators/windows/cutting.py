@@ -46,6 +46,8 @@ class Closed(NamedTuple):
     """Whether it has not ended."""
     state: bytes | None = None
     """What a fold has made of it, as JSON; None: there is no fold."""
+    number: int = 0
+    """Which of those that are open it is: its end, or of sessions their first pane."""
 
     @property
     def updates(self) -> int:

@@ -14,22 +14,25 @@ from functools import lru_cache
 import msgspec
 
 from sandbox.program import Program
-from sandbox.trees import ROOT, Bounds, Call, Event, Grown, Node, Wake, Wiring
+from sandbox.trees import Call, Grown
 from servioticy.domain.evaluators.operators import Ends, Entries, Step
 from servioticy.domain.evaluators.windows.head import Head
+from servioticy.domain.evaluators.windows.one_value import (
+    MAX_PROGRAMS,
+    how_it_ended,
+    one_value,
+    value_of,
+)
 from servioticy.domain.scripts import fold_program
 from servioticy.domain.verdicts import ERROR
 from servioticy.domain.windowed import FOLD
 from servioticy.domain.windows.model import Fold
-from servioticy.domain.wirings import wiring
 
 MAX_STATE_BYTES = 16_384
 """Of the state of one window, as JSON."""
 
 MAX_DROPPED = 200
 """States that one computation gives up; others go later."""
-
-MAX_PROGRAMS = 1024
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -39,16 +42,7 @@ class _State(msgspec.Struct, array_like=True):
     """Why there is none any more: then it is not folded again."""
 
 
-class _Value(msgspec.Struct, rename={"value": "current-value"}):
-    value: msgspec.Raw
-
-
-class _Made(msgspec.Struct):
-    channels: dict[str, _Value]
-
-
 _states = msgspec.msgpack.Decoder(_State)
-_made = msgspec.json.Decoder(_Made)
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -133,12 +127,11 @@ class Folds:
 
     def _folded(self, grown: Grown) -> _State:
         """What has come of it; how that ends is noted where it is no state."""
-        if not grown.made[0]:
-            (ended,) = grown.ended
-            self.problem = ended.kind, ended.message
-            return _State(b"", ended.message or ended.kind)
-        (value,) = _made.decode(grown.made[0][0].document).channels.values()
-        state = bytes(value.value)
+        state = value_of(grown)
+        if state is None:
+            self.problem = how_it_ended(grown)
+            kind, message = self.problem
+            return _State(b"", message or kind)
         if len(state) > MAX_STATE_BYTES:
             self.problem = ERROR, f"{FOLD}: the state has more than {MAX_STATE_BYTES} bytes"
             return _State(b"", self.problem[1])
@@ -147,18 +140,11 @@ class Folds:
     def _asked(self, fold: Fold, states: Sequence[bytes]) -> list[Call]:
         step = self._step
         program = _program(fold, step.code.arguments, step.name)
-        names, bounds = (step.name, ""), Bounds(1, 1)
         updates = b",".join([_value(each) for each in self._updates()])
         timestamp = step.trigger.timestamp
         form = b'{"windows":[{"value":%b,"own":true},%b],"lastUpdate":%d}'
         return [
-            Call(
-                _wiring(program),
-                names,
-                (),
-                [[Event(1, timestamp, form % (state, updates, timestamp), ROOT, 0)]],
-                bounds,
-            )
+            one_value(program, step.name, timestamp, form % (state, updates, timestamp))
             for state in states
         ]
 
@@ -192,10 +178,3 @@ def _value(document: bytes | None) -> bytes:
 @lru_cache(MAX_PROGRAMS)
 def _program(fold: Fold, inputs: tuple[str, ...], name: str) -> Program:
     return fold_program(fold, inputs, name)
-
-
-@lru_cache(MAX_PROGRAMS)
-def _wiring(program: Program) -> Wiring:
-    """The fold as a composite whose inputs all come with what wakes it."""
-    inputs = tuple([(1,) for _ in program.arguments])
-    return wiring((Node(code=program, inputs=inputs, windowed=True), Node((Wake(0, 0, 0),))))

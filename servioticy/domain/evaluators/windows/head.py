@@ -95,6 +95,12 @@ class Head(msgspec.Struct, array_like=True):
     folded: list[int] = []
     """Windows that have a state of a fold, by their numbers, in order."""
 
+    held: list[int] = []
+    """Windows that have not ended and of which the condition was true when it was asked last, by
+    their numbers, in order."""
+    held_by: bytes = b""
+    """Which condition that was."""
+
     def give_up(self, panes: list[int]) -> None:
         """These are in no window any more, and never come again."""
         if self.gone and self.gone[-1].generation == self.generation:

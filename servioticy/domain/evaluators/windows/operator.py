@@ -22,6 +22,7 @@ from servioticy.domain.evaluators.operators import (
     Output,
     Step,
 )
+from servioticy.domain.evaluators.windows.conditions import Conditions
 from servioticy.domain.evaluators.windows.contents import Contents, Taken, channels_of
 from servioticy.domain.evaluators.windows.counted import Counted, Whole
 from servioticy.domain.evaluators.windows.cutting import MAX_DROPPED, Closed, Cutting
@@ -108,13 +109,15 @@ class _Computation:
         if self._step.argument is not None:
             kind, message = self._take_in(self._step.argument)
         found = self._cutting.closed(self._watermark, MAX_CLOSED)
-        outputs = list(map(self._output, found.closed))
-        self._keep(found.due if self._clear() else self._head.now)
+        is_clear = self._clear()
+        conditions = Conditions(self._code, self._step, self._head)
+        outputs = conditions.let_out(found.closed, list(map(self._output, found.closed)))
+        self._keep(found.due if is_clear else self._head.now)
         if self._abandoned:
             return Answer(outputs, ABANDONED, self._abandoned)
         if found.problem:
             return Answer(outputs, ERROR, found.problem)
-        return Answer(outputs, kind, message)
+        return Answer(outputs, *(conditions.problem or (kind, message)))
 
     def _keep(self, due: int | None) -> None:
         """Keep the head; what is due at once is so at another time than the one that has come.

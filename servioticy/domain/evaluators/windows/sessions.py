@@ -57,6 +57,8 @@ class Sessions:
             head.panes = [each for each in head.panes if each is first or each not in joined]
             for each in joined[1:]:
                 head.early.pop(each.begin, None)
+            if any(each.begin in head.held for each in joined):
+                head.held = [*sorted({*head.held, first.begin})]
         first.oldest, first.newest = oldest, newest
         self._add(first.begin, taken)
         return ""
@@ -113,7 +115,7 @@ class Sessions:
         pane, is_early = coming
         end = self._end(pane)
         inputs = self._contents.read([pane.begin])
-        return Closed(pane.oldest, end, end - 1, inputs, is_early, is_early)
+        return Closed(pane.oldest, end, end - 1, inputs, is_early, is_early, number=pane.begin)
 
     def _end(self, pane: Pane) -> int:
         return end_of(pane, self._window, self._head.per_second)

@@ -209,7 +209,7 @@ class Timed:
             raise Ends(ERROR, reason)
         begin = self._grid.begin_of(end)
         inputs, state = self._contents.read(panes), self._folds.state(end)
-        return Closed(begin, end, end - 1, inputs, is_revision, is_early, state)
+        return Closed(begin, end, end - 1, inputs, is_revision, is_early, state, end)
 
     def _panes(self, end: int) -> list[int]:
         head = self._head
