@@ -19,6 +19,7 @@ from ingest.ingest import Ingest
 from ingest.updates import Offered, Outcome, Sent, Taken
 from servioticy.domain.model import StreamRef
 from servioticy.domain.tokens import read_token
+from servioticy.domain.traces import ENVIRON, MAKING
 from servioticy.refusals import OverQuota
 
 ROUTE = "/<service_object>/streams/<stream>"
@@ -56,8 +57,9 @@ def _read(request: Request) -> Sent | None:
         return None
     if "HTTP_CONTENT_ENCODING" in headers or not body:
         return None
+    offered = Offered(StreamRef(names[1], names[3]), body, MAKING.of(headers.get(ENVIRON)))
     token = read_token(headers.get("HTTP_AUTHORIZATION", ""))
-    return Sent(token, (Offered(StreamRef(names[1], names[3]), body),)) if token else None
+    return Sent(token, (offered,)) if token else None
 
 
 def _answer(outcome: Outcome) -> Answer | None:

@@ -26,6 +26,7 @@ from delivery.admission.requests import Identity
 from delivery.rest_api import ApiResponse, Asks
 from ingest.updates import Offered, Sent
 from servioticy.domain.message_topics import ACTUATIONS, CLAIMS, FROM, TO
+from servioticy.domain.traces import MAKING
 
 MAX_TOGETHER, MAX_TOGETHER_BYTES = 500, 256 * 1024
 """Messages, and bytes of them, that are worked on at once, and one."""
@@ -147,7 +148,7 @@ class Intake:
             return None
         if stream is None or self._client.identity is None:
             return None
-        return Offered(stream, message.payload)
+        return Offered(stream, message.payload, MAKING.of(None))
 
     async def _updates(self, updates: Sequence[tuple[Published, Offered]]) -> None:
         """Have updates taken, and tell in their order what became of each."""

@@ -173,6 +173,23 @@ def _add_monitoring(group: Any) -> None:
     )
     status.add_argument("--json", action="store_true", help="print it for programs")
     _add_analyse(actions)
+    trace = _command(
+        actions,
+        "trace",
+        "tell which steps of a trace were measured, where and for how long",
+        monitoring.trace,
+        "Of the measurements in the data folder, or of the files named. Exit code 1 where there "
+        "is none.",
+    )
+    trace.add_argument("trace", metavar="TRACE", type=_trace, help="its 32 hexadecimal digits")
+    trace.add_argument("files", metavar="FILE", nargs="*", type=Path)
+    trace.add_argument("--json", action="store_true", help="print it for programs")
+
+
+def _trace(text: str) -> str:
+    if len(text) != 32 or not set(text) <= set("0123456789abcdef"):
+        raise argparse.ArgumentTypeError("a trace is 32 hexadecimal digits in small letters")
+    return text
 
 
 def _add_analyse(actions: Any) -> None:

@@ -28,13 +28,8 @@ def status(parsed: argparse.Namespace, settings: Settings) -> int:
 def analyse(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print what measurements say, and draw them where that is asked for."""
     from monitoring.analysis import analysing, boxes, steps
-    from monitoring.state import FOLDER
 
-    here = settings.data_path / FOLDER / "measurements"
-    files = parsed.files or sorted([*here.glob("*.ndjson"), *here.glob("*.ndjson.1")])
-    if not files:
-        raise SettingsError(f"there are no measurements in {here}; name files of them")
-    found = analysing.analysed(steps.read(files))
+    found = analysing.analysed(steps.read(_files(parsed, settings)))
     if parsed.svg is not None:
         Path(parsed.svg).write_text(boxes.drawn(found), encoding="utf-8")
     if parsed.json:
@@ -42,6 +37,45 @@ def analyse(parsed: argparse.Namespace, settings: Settings) -> int:
     else:
         shown.say([shown.plain(each) for each in _tables(found)])
     return 0
+
+
+def trace(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Print the steps of a trace; exit code 1 where none was measured."""
+    from monitoring.analysis import tracing
+
+    found = tracing.traced(_files(parsed, settings), parsed.trace)
+    if parsed.json:
+        shown.say_json(msgspec.to_builtins(found))
+        return 0 if found else 1
+    head = ("after, ms", "lasted, ms", "step", "node", "")
+    rows = [
+        (
+            f"{each.after / 1e6:.3f}",
+            f"{each.lasted / 1e6:.3f}",
+            f"{'  ' * each.depth}{each.purpose}",
+            each.node,
+            ", ".join(_beside(each)),
+        )
+        for each in found
+    ]
+    shown.say([shown.plain(each) for each in shown.columns([head, *rows], (0, 1))])
+    return 0 if found else 1
+
+
+def _beside(step: Any) -> list[str]:
+    told = [f"together with {step.others} others"] if step.others else []
+    return [*told, *([step.error] if step.error else [])]
+
+
+def _files(parsed: argparse.Namespace, settings: Settings) -> list[Path]:
+    """The files named, else all of the data folder. Raises SettingsError where there are none."""
+    from monitoring.state import FOLDER
+
+    here = settings.data_path / FOLDER / "measurements"
+    files = parsed.files or sorted([*here.glob("*.ndjson"), *here.glob("*.ndjson.1")])
+    if not files:
+        raise SettingsError(f"there are no measurements in {here}; name files of them")
+    return list(files)
 
 
 def _tables(found: Any) -> list[str]:

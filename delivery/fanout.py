@@ -44,6 +44,8 @@ class LiveUpdate(NamedTuple):
     """Where it stands in the topic: a subscriber that remembers it can go on from there."""
     origin: int | None
     """The offset in the log of what it follows from; None where it was emitted again."""
+    trace: str = ""
+    """The trace context of that; empty: none."""
 
 
 class Subscriber(Protocol):
@@ -262,7 +264,7 @@ def live_update(record: EmittedRecord, position: Position) -> LiveUpdate | None:
     if readable:
         update = LastUpdate(record.timestamp, document)
         origin = record.place[0] if record.place else None
-        return LiveUpdate(stream, update, record.version, position, origin)
+        return LiveUpdate(stream, update, record.version, position, origin, record.trace)
     # Names may hold what the log cannot write.
     log.warning("record_dropped", extra={"stream": ascii(str(stream)), "bytes": len(document)})
     return None

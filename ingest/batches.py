@@ -43,10 +43,10 @@ class Accepted(NamedTuple):
         """What it counts among what waits for the log."""
         return weight(1, len(self.update.document))
 
-    def record(self) -> tuple[int, LogRecord]:
+    def record(self, trace: str = "") -> tuple[int, LogRecord]:
         """Return it as the log wants it, with the partition."""
         update = self.update
-        record = accepted(update.origin, update.timestamp, update.document)
+        record = accepted(update.origin, update.timestamp, update.document, trace)
         return self.target.address.partition, record
 
 

@@ -127,9 +127,14 @@ class Ingest:
         return ready.taken
 
     def take_batch(
-        self, items: Sequence[Item | Unreadable], addresses: Mapping[StreamRef, Address]
+        self,
+        items: Sequence[Item | Unreadable],
+        addresses: Mapping[StreamRef, Address],
+        trace: str = "",
     ) -> Sorted:
         """Take what is right of a batch, in its order, for streams that its sender may send to.
+
+        All of it has the request's trace context.
 
         A long one comes into the log in parts, which wait for what is worked on. Raises OverQuota;
         then nothing of it is taken. Raises Unavailable; then its first parts may be.
@@ -148,7 +153,7 @@ class Ingest:
             with self._pacing.turn(places.values()) as turn:
                 records = []
                 while left and turn.appended < turn.most:
-                    records.append(left[0].record())
+                    records.append(left[0].record(trace))
                     turn.appended += left.popleft().weight
                 self._log.append_all(records)
         found.hints = hints(found.accepted, self._accepting.hints)
@@ -224,7 +229,7 @@ class Ingest:
         if fault is not None:
             raise TooLarge if fault.code == TOO_MUCH else fault
         told = self._accepting.hints.of(address.stream, update, reader.stream)
-        record = accepted(offered.stream, update.timestamp, update.document)
+        record = accepted(offered.stream, update.timestamp, update.document, offered.trace)
         return _Ready((address.partition, record), Taken(address, update.document, told))
 
     def _append(self, parts: Sequence[_Part]) -> None:

@@ -24,6 +24,8 @@ class Offered(NamedTuple):
 
     stream: StreamRef
     body: bytes
+    trace: str = ""
+    """its trace context (`servioticy/domain/traces.py`); empty: none"""
 
     @property
     def is_large(self) -> bool:

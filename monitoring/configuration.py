@@ -32,8 +32,8 @@ class Aspect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sample: Rate = 1.0
     """the part of the sequences that is measured; calls are all counted"""
     purpose: Words = ""
-    sequence: Annotated[str, Meta(max_length=100, pattern=r"^([A-Za-z_]\w*(\.\w+)*)?$")] = ""
-    """where a sequence's id stands among the arguments: `updates.0.offset`"""
+    sequence: Annotated[str, Meta(max_length=100, pattern=r"^([A-Za-z_]\w*(\.(\w+|\*))*)?$")] = ""
+    """where a sequence's id, or trace contexts, stand among the arguments: `updates.*.trace`"""
 
 
 class Publish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

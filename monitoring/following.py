@@ -18,8 +18,10 @@ from monitoring.configuration import MAX_BYTES, Configuration, NotUnderstood, pa
 from monitoring.outbox import Outbox
 from monitoring.publishers.every import Every, Surroundings
 from monitoring.publishers.sums import Sums
+from monitoring.sequences import Maker
 from monitoring.state import FOLDER, ProcessState, StateFile, birth
 from monitoring.weaving.weaver import Report, Weaver
+from servioticy.domain.traces import MAKING
 from servioticy.metrics import Registry
 from servioticy.metrics.names import (
     MEASUREMENTS,
@@ -106,6 +108,7 @@ class Following:
         with self._lock, self._outbox.quiet():
             self._weaver.unweave()
             self._reports = []
+            self._let_make()
             self._publish()
             self._state.forget()
 
@@ -118,6 +121,7 @@ class Following:
             if changed or loaded != self._modules:
                 self._modules = loaded
                 self._reports = self._weaver.weave(self._configuration.aspect, self._outbox)
+                self._let_make()
             self._weaver.tell_calls()
             self._publish()
             if self._stamp is not None:
@@ -156,6 +160,16 @@ class Following:
         self._every = Every(chosen.publish, self._here) if stamp is not None else None
         log.info("aspects_read", extra={"file": str(self._file), "aspects": len(chosen.aspect)})
         return True
+
+    def _let_make(self) -> None:
+        """Have trace contexts made where anything is measured here, as far as it is sampled."""
+        woven = {each.pointcut for each in self._reports if each.woven}
+        rates = [
+            each.sample
+            for each in self._configuration.aspect
+            if each.pointcut in woven and each.measures != ("count",)
+        ]
+        MAKING.make = Maker(max(rates)) if rates else None
 
     def _publish(self) -> None:
         while some := self._outbox.take(AT_ONCE):

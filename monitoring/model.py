@@ -32,6 +32,12 @@ class RuntimePerformance(msgspec.Struct, frozen=True, tag=True, rename="camel"):
     """what connects the steps of one piece of work"""
     error: str = ""
     """the class of what it raised"""
+    step: str = ""
+    """the call's own id, in 16 hexadecimal digits"""
+    parent: str = ""
+    """the step of the same sequence that it is a part of; empty: none"""
+    links: tuple[str, ...] = ()
+    """of a call about several updates the traces of these: trace, `-` and step"""
 
 
 class ResourceProfile(msgspec.Struct, frozen=True, tag=True, rename="camel"):

@@ -22,7 +22,7 @@ class Outbox:
 
     def __init__(self, most_bytes: int = 4 << 20) -> None:
         self.hold(most_bytes)
-        self._waiting: deque[Measurement] = deque()
+        self._waiting: deque[Measurement | None] = deque()
         self._count = itertools.count(1)
         self.dropped = 0
         """Beside other threads it may be told a moment late."""
@@ -33,10 +33,12 @@ class Outbox:
         """Let so much wait from now on."""
         self._most = max(1, most_bytes // MOST_BYTES_EACH)
 
-    def put(self, measurement: Measurement) -> None:
-        """Let it be published, or drop it."""
+    def put(self, measurement: Measurement, places: int = 1) -> None:
+        """Let it be published, or drop it. What is larger than others takes more `places`."""
         if len(self._waiting) < self._most:
             self._waiting.append(measurement)
+            for _ in range(places - 1):
+                self._waiting.append(None)
         else:
             self.drop()
 
@@ -55,6 +57,11 @@ class Outbox:
         self.dropped = next(self._count)
 
     def take(self, most: int) -> list[Measurement]:
-        """Return what waits, so many at most. For one thread."""
-        count = min(most, len(self._waiting))
-        return [self._waiting.popleft() for _ in range(count)]
+        """Return what waits, so many at most; nothing where nothing waits. For one thread."""
+        taken: list[Measurement] = []
+        for _ in range(len(self._waiting)):
+            if len(taken) == most:
+                break
+            if (each := self._waiting.popleft()) is not None:
+                taken.append(each)
+        return taken

@@ -12,26 +12,40 @@ class Pointcut(NamedTuple):
     name: str
     function: str
     sequence: str = ""
+    """where the id of its sequence stands among its arguments"""
+    traces: str = ""
+    """where trace contexts stand, in the same argument; they come before the id"""
 
 
+OF, TRACES = "updates.0.offset", "updates.*.trace"
+OF_WORK, TRACES_OF_WORK = f"work.{OF}", f"work.{TRACES}"
 STORE = "servioticy.storage.partition_store.PostgresPartitionStore.store"
 
 POINTCUTS = (
-    Pointcut("api.request", "api.edge.calls.Application.call"),
-    Pointcut("pipeline.batch", "pipeline.task.Task.take"),
-    Pointcut("pipeline.piece", "pipeline.process.process", "work.updates.0.offset"),
-    Pointcut("pipeline.stages.dispatch", "pipeline.stages.dispatch.dispatch", "updates.0.offset"),
-    Pointcut("pipeline.stages.fetch", "pipeline.stages.fetch.fetch", "updates.0.offset"),
     Pointcut(
-        "pipeline.stages.transform", "pipeline.stages.transform.transform", "updates.0.offset"
+        "api.request",
+        "api.edge.calls.Application.call",
+        traces="request.head.headers.HTTP_TRACEPARENT",
     ),
-    Pointcut("pipeline.stages.emit", "pipeline.stages.emit.emit", "work.updates.0.offset"),
+    Pointcut("ingest.take", "ingest.ingest.Ingest.take", traces="sent.*.updates.*.trace"),
+    Pointcut("ingest.take_one", "ingest.ingest.Ingest.take_one", traces="offered.trace"),
+    Pointcut("ingest.take_batch", "ingest.ingest.Ingest.take_batch", traces="trace"),
+    Pointcut("pipeline.batch", "pipeline.task.Task.take"),
+    Pointcut("pipeline.piece", "pipeline.process.process", OF_WORK, TRACES_OF_WORK),
+    Pointcut("pipeline.stages.dispatch", "pipeline.stages.dispatch.dispatch", OF, TRACES),
+    Pointcut("pipeline.stages.fetch", "pipeline.stages.fetch.fetch", OF, TRACES),
+    Pointcut("pipeline.stages.transform", "pipeline.stages.transform.transform", OF, TRACES),
+    Pointcut("pipeline.stages.emit", "pipeline.stages.emit.emit", OF_WORK, TRACES_OF_WORK),
     Pointcut("operator.call", "servioticy.domain.evaluators.operators.Operators.evaluate"),
     Pointcut("sandbox.frame", "sandbox.host.pool.SandboxPool.grow"),
     Pointcut("storage.store", STORE),
     Pointcut("delivery.fanout", "delivery.fanout.FanOut.publish"),
+    Pointcut("delivery.offer", "delivery.fanout.FanOut._give", traces="live.trace"),
+    Pointcut(
+        "delivery.callback", "delivery.callbacks.receiver.Callbacks.attempt", traces="sent.trace"
+    ),
 )
-"""From the request to the fan-out."""
+"""From the request to the callback."""
 
 
 def named(pattern: str) -> list[Pointcut]:

@@ -51,6 +51,8 @@ class LoggedUpdate(NamedTuple):
     """Whether it is times that a composite has set itself, each a root, and stored nowhere."""
     at: int = 0
     """The log's time, in ms since 1970: when it was accepted, or of a tick its own."""
+    trace: str = ""
+    """The trace context that it came with; empty: none."""
 
     @property
     def is_stored(self) -> bool:
@@ -138,6 +140,11 @@ class Work(NamedTuple):
     def times(self) -> dict[TreeKey, int]:
         """The log's time of each update."""
         return {each.key: each.at for each in self.updates}
+
+    @property
+    def traces(self) -> dict[TreeKey, str]:
+        """The trace context of each update that has one."""
+        return {each.key: each.trace for each in self.updates if each.trace}
 
     @property
     def owners(self) -> dict[TreeKey, int]:

@@ -21,7 +21,7 @@ COMMON_HEADERS = {
     "Access-Control-Allow-Methods": "GET, POST, OPTIONS, DELETE, PUT, HEAD, PATCH",
     "Access-Control-Allow-Headers": (
         "X-Requested-With, Content-Type, Accept, Origin, Authorization, If-Match, If-None-Match, "
-        "Idempotency-Key"
+        "Idempotency-Key, traceparent"
     ),
     "Access-Control-Max-Age": "86400",
     "Access-Control-Expose-Headers": (

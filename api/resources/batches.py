@@ -17,6 +17,7 @@ from servioticy.domain.access import Right
 from servioticy.domain.batches.forms import DEFAULT, FORMS, Way
 from servioticy.domain.batches.items import Item, Unreadable
 from servioticy.domain.model import Stream, StreamRef
+from servioticy.domain.traces import HEADER, MAKING
 from servioticy.ports.addresses import Address
 from servioticy.refusals import NoStream, Refused
 
@@ -85,7 +86,8 @@ def _accepted(
     items: Sequence[Item | Unreadable], addresses: Mapping[StreamRef, Address], services: Services
 ) -> Response:
     """Take what is right, in its order, and answer once the broker has all of it."""
-    found = services.ingest.take_batch(items, addresses)
+    trace = MAKING.of(request.headers.get(HEADER))
+    found = services.ingest.take_batch(items, addresses, trace)
     headers = warned(found.hints)
     body = {"accepted": len(found.accepted), "refused": len(found.refused)}
     if not found.refused:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from api.http import authentication
 from api.http.answers import data, stored
@@ -14,6 +14,7 @@ from api.services import Services
 from ingest.updates import Offered
 from servioticy.domain.access import Right
 from servioticy.domain.model import StreamRef
+from servioticy.domain.traces import HEADER, MAKING
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -24,7 +25,8 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.SEND)
     def accept(service_object: str, stream: str) -> Response:
         address, _ = authentication.stream()
-        offered = Offered(StreamRef(service_object, stream), json_body())
+        trace = MAKING.of(request.headers.get(HEADER))
+        offered = Offered(StreamRef(service_object, stream), json_body(), trace)
         taken = services.ingest.take_one(address, offered)
         return stored(taken.document, 202, warned(taken.hints))
 

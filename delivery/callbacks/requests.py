@@ -19,6 +19,7 @@ from delivery.evaluating.templates import (
     has_reference,
 )
 from delivery.feeds.deliveries import Delivery
+from servioticy.domain.traces import HEADER
 from servioticy.domain.webhook_secrets import in_force
 
 JSON = "application/json"
@@ -71,13 +72,16 @@ class Outgoing(NamedTuple):
     source: str
     type: str
     subject: str
+    trace: str = ""
+    """A trace context that is passed on; empty: none."""
 
 
 def outgoing(delivery: Delivery) -> Outgoing:
     """Return an update as it goes out."""
     stream, update = delivery.stream, delivery.update
     source = f"/{stream.service_object}/streams/{stream.stream}"
-    return Outgoing(delivery.id, update.document, source, EVENT_TYPE, str(update.timestamp))
+    subject = str(update.timestamp)
+    return Outgoing(delivery.id, update.document, source, EVENT_TYPE, subject, delivery.trace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,8 @@ class CallbackForm:
         """
         url, method, headers, body = self._filled(sent)
         fixed = {"User-Agent": AGENT}
+        if sent.trace:
+            fixed[HEADER] = sent.trace
         if self.format == "cloudevents":
             fixed["Content-Type"] = "application/cloudevents+json"
             event = {**_event(sent), "datacontenttype": JSON}

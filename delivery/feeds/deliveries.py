@@ -27,6 +27,8 @@ class Delivery(NamedTuple):
     """Where it stands in the topic; None where it comes from the history."""
     version: int = 0
     """Of the document that made it; 0 where it comes from the history, which is not asked."""
+    trace: str = ""
+    """The trace context of what it follows from; empty: none, or it comes from the history."""
 
     @property
     def id(self) -> str:

@@ -327,7 +327,7 @@ class Feed:
 
     def _add(self, live: LiveUpdate) -> None:
         """Keep it, unless it is a repeat or follows from too early a record."""
-        delivery = Delivery(live.stream, live.update, live.position, live.version)
+        delivery = Delivery(live.stream, live.update, live.position, live.version, live.trace)
         since = self.place.since.get(live.position.partition, 0)
         is_new = self.reached.note(delivery)
         if is_new and (live.origin is None or live.origin >= since):

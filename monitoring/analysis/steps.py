@@ -44,7 +44,7 @@ def read(files: Iterable[Path], most: int = MOST) -> Read:
     begun: dict[tuple[str, str], list[int]] = {}
     ended: list[RuntimePerformance] = []
     skipped = halves = 0
-    for line in _lines(files):
+    for line in lines(files):
         try:
             measured = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeError):
@@ -76,8 +76,8 @@ def read(files: Iterable[Path], most: int = MOST) -> Read:
     return Read(steps, skipped + sum(map(len, begun.values())))
 
 
-def _lines(files: Iterable[Path]) -> Iterator[bytes]:
-    """Lines of each file; one that is too long comes in parts, which are no measurements."""
+def lines(files: Iterable[Path]) -> Iterator[bytes]:
+    """Yield the lines of each file; a part of one that is too long is no measurement."""
     for file in files:
         with file.open("rb") as opened:
             while line := opened.readline(MAX_LINE):

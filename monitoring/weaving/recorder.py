@@ -6,6 +6,7 @@ import gc
 import itertools
 import resource
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import Token
 from pathlib import Path
@@ -15,16 +16,28 @@ from typing import Any, NamedTuple
 from monitoring.configuration import Aspect
 from monitoring.model import Calls, Node, ResourceProfile, RuntimePerformance
 from monitoring.outbox import Outbox
-from monitoring.sequences import AROUND, found, fresh, is_sampled
+from monitoring.sequences import (
+    AROUND,
+    TRACE_LENGTH,
+    Around,
+    Correlated,
+    found,
+    fresh,
+    fresh_step,
+    is_sampled,
+)
 
 PAGE = resource.getpagesize()
+LINKS_A_PLACE = 8
+"""Of as many bytes as a measurement without links."""
 
 
 class _Entered(NamedTuple):
     """A call that is under way. `began` is 0 where it is not measured."""
 
-    sequence: str
-    token: Token[str] | None
+    about: Correlated
+    step: str
+    token: Token[Around | None] | None
     at: int
     began: int
     profile: tuple[int, int, int] | None
@@ -39,17 +52,17 @@ class Recorder:
         place: str,
         node: Node,
         outbox: Outbox,
-        path: tuple[str, ...] | None = None,
+        paths: Sequence[Sequence[str]] = (),
         *,
         nests: bool,
     ) -> None:
-        """`path` leads from the argument that `enter` is given to the id of its sequence; None: it
-        is given none.
+        """`paths` lead from the argument that `enter` is given to what it is about, the first that
+        leads anywhere; without one it is given none.
 
         `nests`: what is woven and called meanwhile belongs to the same sequence.
         """
         self._aspect, self._place, self._node, self._outbox = aspect, place, node, outbox
-        self._path, self._nests = path, nests
+        self._paths, self._nests = [tuple(each) for each in paths], nests
         self._counts = "count" in aspect.measures
         self._times = "runtime" in aspect.measures
         self._profiles = "profile" in aspect.measures
@@ -89,21 +102,57 @@ class Recorder:
             self._calls = next(self._called)
             if not (self._times or self._profiles):
                 return _COUNTED
-        around = AROUND.get()
-        sequence = "" if self._path is None else found(correlated, self._path)
-        sequence = sequence or around or fresh()
-        token = AROUND.set(sequence) if self._nests and sequence != around else None
-        if not is_sampled(sequence, self._aspect.sample):
-            return _Entered(sequence, token, 0, 0, None)
+        about = self._about(correlated)
+        if not self._is_sampled(about):
+            before = AROUND.get()
+            hides = self._nests and (before is None or before.sequence != about.sequence)
+            token = AROUND.set(Around(about.sequence, "")) if hides else None
+            return _Entered(about, "", token, 0, 0, None)
+        step = fresh_step()
+        token = AROUND.set(Around(about.sequence, step)) if self._nests else None
         profile = _profile() if self._profiles else None
         if self._aspect.advice == "before":
-            at = time.time_ns()
-            self._outbox.put(RuntimePerformance(self._node, self._place, at, None, sequence))
-            return _Entered(sequence, token, 0, 0, None)
-        return _Entered(sequence, token, time.time_ns(), time.perf_counter_ns(), profile)
+            self._tell(about, step, time.time_ns(), None)
+            return _Entered(about, step, token, 0, 0, None)
+        return _Entered(about, step, token, time.time_ns(), time.perf_counter_ns(), profile)
+
+    def _about(self, correlated: Any) -> Correlated:
+        """What a call is about: what its argument says, else what the call around it is."""
+        links: tuple[str, ...] = ()
+        for path in self._paths:
+            about = found(correlated, path)
+            links = links or about.links
+            if about.sequence:
+                break
+        else:
+            about = Correlated()
+        around = AROUND.get()
+        if not about.sequence and around is not None:
+            return Correlated(around.sequence, around.step, links)
+        if around is not None and around.sequence == about.sequence and around.step:
+            return Correlated(about.sequence, around.step, links)
+        return Correlated(about.sequence or fresh(), about.parent, links)
+
+    def _is_sampled(self, about: Correlated) -> bool:
+        """A call about several pieces of work is measured with any of them."""
+        rate = self._aspect.sample
+        return is_sampled(about.sequence, rate) or any(
+            is_sampled(each[:TRACE_LENGTH], rate) for each in about.links
+        )
+
+    def _tell(
+        self, about: Correlated, step: str, start: int | None, end: int | None, kind: str = ""
+    ) -> None:
+        sequence, parent, links = about
+        self._outbox.put(
+            RuntimePerformance(
+                *(self._node, self._place, start, end, sequence, kind, step, parent, links)
+            ),
+            1 + len(links) // LINKS_A_PLACE,
+        )
 
     def _leave(self, entered: _Entered, error: BaseException | None) -> None:
-        sequence, token, at, began, before = entered
+        about, step, token, at, began, before = entered
         end = at + time.perf_counter_ns() - began
         if token is not None:
             _forget(token)
@@ -113,18 +162,19 @@ class Recorder:
             return
         if before is not None:
             grown = [now - then for now, then in zip(_profile(), before, strict=True)]
-            self._outbox.put(ResourceProfile(self._node, self._place, at, end, sequence, *grown))
+            self._outbox.put(
+                ResourceProfile(self._node, self._place, at, end, about.sequence, *grown)
+            )
         if self._times:
             kind = "" if error is None else type(error).__name__[:100]
             start = at if self._aspect.advice == "around" else None
-            put = self._outbox.put
-            put(RuntimePerformance(self._node, self._place, start, end, sequence, kind))
+            self._tell(about, step, start, end, kind)
 
 
-_COUNTED = _Entered("", None, 0, 0, None)
+_COUNTED = _Entered(Correlated(), "", None, 0, 0, None)
 
 
-def _forget(token: Token[str]) -> None:
+def _forget(token: Token[Around | None]) -> None:
     with suppress(ValueError):  # a coroutine that is closed from elsewhere: that keeps its own
         AROUND.reset(token)
 

@@ -107,11 +107,13 @@ class Weaver:
             return ""
         if known is not None:
             self._restore(self._woven.pop(key))
-        parameter, *path = (aspect.sequence or step.sequence).split(".")
+        places_ = [aspect.sequence] if aspect.sequence else [step.traces, step.sequence]
+        paths = [tuple(each.split(".")) for each in places_ if each]
+        parameter = paths[0][0] if paths else ""
         before = function.__code__
         node = Node(self._node_id, aspect.purpose or step.name)
         recorder = Recorder(
-            aspect, name, node, outbox, tuple(path) if parameter else None, nests=nests(before)
+            aspect, name, node, outbox, [path for _, *path in paths], nests=nests(before)
         )
         try:
             code = woven(function, recorder, parameter)

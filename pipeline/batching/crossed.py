@@ -201,7 +201,9 @@ class Crossed:
         # Nobody who is gone by now: its component could not be lent.
         theirs = readers if waits else {each.id: readers[each.id] for each in known}
         value = row.value or b""
-        grown = LoggedUpdate(row.offset, tenant, roots, value, tenant, theirs, at=record.at)
+        grown = LoggedUpdate(
+            row.offset, tenant, roots, value, tenant, theirs, at=record.at, trace=record.trace
+        )
         if roots:
             return grown
         return grown.as_put_off() if waits else None

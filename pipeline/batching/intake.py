@@ -214,6 +214,7 @@ class Intake:
             [Root(record.origin, record.timestamp, bytes(record.update))],
             row.value or b"",
             at=record.at,
+            trace=record.trace,
         )
 
     def _admit_tick(

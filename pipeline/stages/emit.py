@@ -45,8 +45,9 @@ def emit(
     """
     new, last_updates, inputs, repeating, kept = _finished(states)
     ended = [*endings, *chain.from_iterable([each.endings for each in states])]
-    emissions = rows.emissions(new)
-    crossings = rows.crossings(new, base.number, work.held, work.times)
+    traces = work.traces
+    emissions = rows.emissions(new, traces)
+    crossings = rows.crossings(new, base.number, work.held, work.times, traces)
     if repeating:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.

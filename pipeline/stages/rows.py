@@ -60,8 +60,15 @@ def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> li
     ]
 
 
-def emissions(new: Iterable[NewRow]) -> list[Emission]:
-    """Return what subscribers are sent of new updates."""
+def emissions(
+    new: Iterable[NewRow], traces: Mapping[TreeKey, str] = MappingProxyType({})
+) -> list[Emission]:
+    """Return what subscribers are sent of new updates, with the trace contexts of their trees."""
+    if traces:
+        return [
+            placed(stream.head, timestamp, document, key.offset, path, traces.get(key, ""))
+            for stream, timestamp, document, key, _position, path in new
+        ]
     return [
         placed(stream.head, timestamp, document, key.offset, path)
         for stream, timestamp, document, key, _position, path in new
@@ -73,11 +80,13 @@ def crossings(
     partition: int,
     held: Container[TreeKey] = (),
     times: Mapping[TreeKey, int] = MappingProxyType({}),
+    traces: Mapping[TreeKey, str] = MappingProxyType({}),
 ) -> list[Crossing]:
     """What others read of new updates: of each tree a record for all partitions in which they do.
 
     One that is too large for a record is cut between its updates. Of these trees those that were
-    `held` cross by a channel of their own. `times` are the log's of each tree.
+    `held` cross by a channel of their own. `times` are the log's of each tree,
+    `traces` the contexts of those that have one.
     """
     trees: dict[TreeKey, list[NewRow]] = {}
     for row in new:
@@ -88,8 +97,13 @@ def crossings(
         for number, some in enumerate(_parts(rows_)):
             channels = channel(partition, was_held=TreeKey(offset, tree) in held)
             source = Source(channels, offset, number)
+            key = TreeKey(offset, tree)
             record = BorderRecord(
-                source, some[0][0].tenant, tuple(map(_crossing, some)), at=times.get(some[0][3], 0)
+                source,
+                some[0][0].tenant,
+                tuple(map(_crossing, some)),
+                at=times.get(key, 0),
+                trace=traces.get(key, ""),
             )
             where = sorted({each for stream, *_ in some for each in stream.read_in})
             found.append(Crossing(offset, tree, number, tuple(where), write(record)))

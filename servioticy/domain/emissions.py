@@ -60,10 +60,13 @@ def placed(
     update: bytes,
     offset: int,
     path: tuple[int, ...],
+    trace: str = "",
 ) -> Emission:
     """Return the record of an update that was made at this place of the serial order."""
     key, whose, begin = head
     end = _end(path)
+    if trace:
+        end = b'%b,"trace":"%b"}' % (end[:-1], trace.encode())
     return key, b'%b%b%d,"update":%b,"place":[%d%b' % (
         whose,
         begin,

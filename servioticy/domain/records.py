@@ -13,6 +13,7 @@ import msgspec
 import orjson
 
 from servioticy.domain.model import StreamRef
+from servioticy.domain.traces import Trace
 
 Large: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """A timestamp, an offset, the number of a change: bigint in Postgres."""
@@ -27,7 +28,9 @@ Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """
 
 
-class UpdateRecord(msgspec.Struct, tag="update", tag_field="kind", frozen=True):
+class UpdateRecord(
+    msgspec.Struct, tag="update", tag_field="kind", frozen=True, omit_defaults=True
+):
     """An accepted Sensor Update. `update` is its compact JSON, untouched."""
 
     service_object: str
@@ -39,6 +42,8 @@ class UpdateRecord(msgspec.Struct, tag="update", tag_field="kind", frozen=True):
     at: Large = 0
     """When it was accepted, in ms since 1970: the log's time at its place. 0: by a release that
     did not say."""
+    trace: Trace = ""
+    """The trace context that it came with (traces.py); empty: none."""
 
     @property
     def origin(self) -> StreamRef:
@@ -241,7 +246,9 @@ class NamedReader(msgspec.Struct, frozen=True, array_like=True):
     updates: tuple[Small, ...]
 
 
-class BorderRecord(msgspec.Struct, tag="border", tag_field="kind", frozen=True):
+class BorderRecord(
+    msgspec.Struct, tag="border", tag_field="kind", frozen=True, omit_defaults=True
+):
     """What one tree of a provider made on streams that others read, in the serial order."""
 
     source: Source
@@ -253,6 +260,8 @@ class BorderRecord(msgspec.Struct, tag="border", tag_field="kind", frozen=True):
     """As of an update."""
     at: Large = 0
     """The log's time of the provider's tree, as of an update."""
+    trace: Trace = ""
+    """That of the provider's tree, as of an update."""
 
     def only_for(self, readers: Mapping[str, Sequence[int]]) -> BorderRecord:
         """Return what these readers have of it: of each the numbers of updates."""
@@ -302,6 +311,9 @@ class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     A step of the path that is `BORDER` or more is a border (borders.py). None where it is emitted
     again: then it is on the disk, and is not computed again.
     """
+    trace: Trace = ""
+    """The trace context of what it follows from; empty where there is none, or it is emitted
+    again."""
 
 
 class Position(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 class Update(NamedTuple):
     offset: int
+    trace: str = ""
 
 
 def whole(updates: list[Update]) -> int:

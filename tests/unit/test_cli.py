@@ -46,7 +46,14 @@ def nothing_set(monkeypatch, tmp_path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", *COMMANDS, "tenant create", "monitoring status", "monitoring analyse"],
+    [
+        "",
+        *COMMANDS,
+        "tenant create",
+        "monitoring status",
+        "monitoring analyse",
+        "monitoring trace",
+    ],
 )
 def test_every_command_explains_itself(command: str, capsys) -> None:
     with pytest.raises(SystemExit) as end:

@@ -23,6 +23,7 @@ DOCUMENTS = some.dictionaries(NAMES, NAMES | some.integers(0, 9)).map(orjson.dum
     timestamp=NUMBERS,
     document=DOCUMENTS,
     place=some.tuples(NUMBERS, some.lists(some.integers(0, 2000))),
+    trace=some.sampled_from(["", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"]),
 )
 def test_it_is_the_record_as_it_is_written(
     stream: StreamRef,
@@ -31,14 +32,16 @@ def test_it_is_the_record_as_it_is_written(
     timestamp: int,
     document: bytes,
     place: tuple[int, list[int]],
+    trace: str,
 ) -> None:
     """Byte for byte, whatever names and documents hold."""
     offset, hops = place
+    whole = (offset, len(hops), *hops)
     record = EmittedRecord(
-        *stream, tenant, version, timestamp, msgspec.Raw(document), (offset, len(hops), *hops)
+        *stream, tenant, version, timestamp, msgspec.Raw(document), whole, trace
     )
 
-    found = placed(head(stream, tenant, version), timestamp, document, offset, tuple(hops))
+    found = placed(head(stream, tenant, version), timestamp, document, offset, tuple(hops), trace)
 
     assert found == emission(record) == (str(stream).encode(), write(record))
     assert read_emitted(found[1]) == record

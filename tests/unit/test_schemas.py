@@ -86,6 +86,8 @@ def of_stream(stream: Any) -> dict[str, Any]:
     return {"streams": {"s": stream}}
 
 
+CONTEXT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+BAD_CONTEXTS = (None, 1, "", CONTEXT[:-1], f"{CONTEXT}-more", f"{CONTEXT[:-1]}4")
 CALLED = {"destination": "https://example.org/"}
 ASKED = {"action": "a", "serviceObject": "other"}
 BAD_TIMEOUTS = (0, 1.5, "1", None, 2592001)
@@ -132,6 +134,8 @@ ACCEPTED: dict[str, list[Any]] = {
         {"kind": "deletion", "service_object": "so", "later": 1},
         {"kind": "erasure", "service_object": "so", "stream": "s"},
         {**UPDATE, "timestamp": 0},
+        {**UPDATE, "at": 2**63 - 1, "trace": CONTEXT},
+        {**BORDER, "at": 0, "trace": CONTEXT},
         TICK,
         {**UPDATE, "timestamp": 2**63 - 1},
         {**DEFINITION, "version": 2**31 - 1, "change": 2**63 - 1},
@@ -144,7 +148,10 @@ ACCEPTED: dict[str, list[Any]] = {
         {**BEGIN, "moved_from": None, "forwarded": None},
         {**END, "streams": []},
     ],
-    "emitted-record.json": [{**EMITTED, "later": 1}, {**EMITTED, "place": [1, 2, 0, 0]}],
+    "emitted-record.json": [
+        {**EMITTED, "later": 1},
+        {**EMITTED, "place": [1, 2, 0, 0], "trace": CONTEXT},
+    ],
     "dead-letter.json": [{**LETTER, "later": "1"}, {**LETTER, "cut": "true", "bytes": "9"}],
 }
 REFUSED: dict[str, list[Any]] = {
@@ -222,6 +229,10 @@ REFUSED: dict[str, list[Any]] = {
         {**UPDATE, "timestamp": 10**30},
         {**UPDATE, "timestamp": -1},
         {**UPDATE, "update": 5},
+        {**UPDATE, "at": -1},
+        {**UPDATE, "at": "1"},
+        *({**UPDATE, "trace": each} for each in BAD_CONTEXTS),
+        {**BORDER, "trace": CONTEXT.upper()},
         {**UPDATE, "update": []},
         {"kind": "deletion"},
         {"kind": "erasure", "service_object": "so"},

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 
 import msgspec
 import pytest
+from callback_receivers import a_feed
 from emitted_records import Known
 from support.delivery_stores import WAIT_SECONDS
 from support.memory_feeds import USED_UP
 from waiting import until
 
 from delivery.byte_semaphore import ByteSemaphore
+from delivery.callbacks.requests import outgoing
 from delivery.cursors import Cursor
 from delivery.endings import Ending
-from delivery.fanout import FanOut, LiveUpdate
+from delivery.fanout import FanOut, LiveUpdate, live_update
 from delivery.lanes import OFFERS_A_TURN
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position, UnreadableRecord
@@ -42,6 +44,20 @@ class Recorder:
 
     def close(self, ending: Ending) -> None:
         self.ending = ending
+
+
+def test_an_update_keeps_the_trace_context_of_its_record() -> None:
+    """Feeds give it on, and callbacks send it."""
+    context = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    known = a_record(b"{}").record
+    live = live_update(msgspec.structs.replace(known, trace=context), FIRST)
+    assert live is not None
+    feed = a_feed()
+    feed.offer(live)
+    delivery = asyncio.run(feed.take_patiently())
+
+    assert (live.trace, delivery.trace) == (context, context)
+    assert outgoing(delivery).trace == context
 
 
 def a_record(

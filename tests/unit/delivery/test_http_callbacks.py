@@ -49,6 +49,20 @@ def test_a_plain_callback_is_the_update_itself() -> None:
     assert body == a_delivery().update.document
 
 
+@pytest.mark.parametrize("format_", ["plain", "cloudevents", "cloudevents-binary"])
+def test_a_trace_context_goes_on_as_a_header(format_: str) -> None:
+    """Also where a template names another one; without a context it says what it likes."""
+    context = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    form = CallbackForm("s", "http://h/", format_, {"headers": {"TraceParent": "mine"}})
+    without = form.request(an_outgoing(), 1).headers
+    headers = form.request(an_outgoing()._replace(trace=context), 1).headers
+
+    assert without["TraceParent"] == "mine"
+    assert "traceparent" not in without
+    assert headers["traceparent"] == context
+    assert "TraceParent" not in headers
+
+
 def test_cloud_events_are_structured_or_binary() -> None:
     _, ((_, _, body),) = called(CallbackForm("s", "http://HOST/", "cloudevents"))
     _, ((_, headers, plain),) = called(CallbackForm("s", "http://HOST/", "cloudevents-binary"))

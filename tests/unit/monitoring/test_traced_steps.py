@@ -1,0 +1,233 @@
+"""Steps of a trace: in its sequence where they are about one update, by links where of several."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import woven_steps
+from woven_steps import Update, first, whole
+
+from command import cli
+from monitoring.analysis import tracing
+from monitoring.analysis.steps import TooMany
+from monitoring.analysis.tracing import traced
+from monitoring.configuration import Aspect
+from monitoring.following import Following
+from monitoring.model import RuntimePerformance
+from monitoring.outbox import MOST_BYTES_EACH, Outbox
+from monitoring.sequences import MOST_LINKS, MOST_LOOKED_AT
+from monitoring.weaving.weaver import Weaver
+from servioticy.domain.traces import MAKING, id_of, read, step_of
+
+NAME = woven_steps.__name__
+TRACES = [f"{number:032x}" for number in range(1, 2000)]
+STEP = "00f067aa0ba902b7"
+EACH = "updates.*.trace"
+
+
+def context(number: int) -> str:
+    return f"00-{TRACES[number]}-{STEP}-01"
+
+
+def about(*numbers: int | None) -> list[Update]:
+    return [Update(7, "" if each is None else context(each)) for each in numbers]
+
+
+class Woven:
+    """A weaver, and what comes of it."""
+
+    def __init__(self) -> None:
+        self.weaver, self.outbox = Weaver("here/tests/1"), Outbox()
+
+    def weave(self, *aspects: Aspect) -> None:
+        self.weaver.weave(aspects, self.outbox)
+
+    def told(self) -> list[RuntimePerformance]:
+        taken = self.outbox.take(10_000)
+        return [each for each in taken if isinstance(each, RuntimePerformance)]
+
+
+@pytest.fixture
+def woven() -> Iterator[Woven]:
+    made = Woven()
+    yield made
+    made.weaver.unweave()
+
+
+def test_a_call_about_one_update_is_a_step_of_its_trace(woven: Woven) -> None:
+    """Each step is part of the one around it, the outermost of the one that the context names."""
+    woven.weave(Aspect(f"{NAME}.whole", sequence=EACH), Aspect(f"{NAME}.first", sequence=EACH))
+    whole(about(0))
+    inner, outer = woven.told()
+
+    assert inner.sequence == outer.sequence == TRACES[0]
+    assert outer.parent == STEP
+    assert inner.parent == outer.step != inner.step
+    assert inner.links == outer.links == ()
+
+
+def test_a_call_about_several_has_links_to_all_that_have_a_trace(woven: Woven) -> None:
+    woven.weave(Aspect(f"{NAME}.first", sequence=EACH))
+    first(about(0, None, 1, 1))
+    (step,) = woven.told()
+
+    assert step.sequence not in TRACES
+    assert step.links == (f"{TRACES[0]}-{STEP}", f"{TRACES[1]}-{STEP}")
+
+
+def test_a_call_about_none_that_has_a_trace_is_as_ever(woven: Woven) -> None:
+    woven.weave(Aspect(f"{NAME}.first", sequence=EACH))
+    for some in ([], about(None), about(None, None), [Update(7, "00-what-ever")] * 2):
+        first(some)
+
+    told = woven.told()
+    assert [each.links for each in told] == [()] * 4
+    assert len({each.sequence for each in told}) == 4
+
+
+def test_links_are_bounded_and_take_their_room(woven: Woven) -> None:
+    """Nor is more looked at, however large a batch is."""
+    woven.outbox.hold(9 * MOST_BYTES_EACH)
+    woven.weave(Aspect(f"{NAME}.first", sequence=EACH))
+    first(about(*range(MOST_LINKS + 1)))
+    first(about(0))
+    first(about(*[None] * MOST_LOOKED_AT, 0))
+    step, *others = woven.told()
+
+    assert len(step.links) == MOST_LINKS
+    assert others == []
+    assert woven.outbox.dropped == 2
+    first(about(*[None] * MOST_LOOKED_AT, 0))
+    assert [each.links for each in woven.told()] == [()]
+
+
+def test_what_waits_is_taken_whatever_room_it_has(woven: Woven) -> None:
+    woven.weave(Aspect(f"{NAME}.first", sequence=EACH))
+    for _ in range(3):
+        first(about(*range(MOST_LINKS)))
+
+    assert [len(woven.outbox.take(1)) for _ in range(4)] == [1, 1, 1, 0]
+
+
+def test_a_trace_is_sampled_in_every_batch_that_it_is_in(woven: Woven) -> None:
+    """By its own id: a part of all traces is whole."""
+    woven.weave(Aspect(f"{NAME}.first", sequence=EACH, sample=0.5))
+    alone = set()
+    for number in range(64):
+        first(about(number))
+        alone |= {each.sequence for each in woven.told()}
+    assert 0 < len(alone) < 64
+    for number in range(64):
+        first(about(number, number + 1))
+        told = woven.told()
+        if {TRACES[number], TRACES[number + 1]} & alone:
+            assert len(told) == 1
+
+
+def test_contexts_are_made_while_anything_is_measured(tmp_path: Path) -> None:
+    """As much as is sampled; of the woven call that is under way, if one is."""
+    file = tmp_path / "aspects.toml"
+    following = Following(file, tmp_path, "tests")
+    try:
+        following.look()
+        assert MAKING.make is None
+        file.write_text(f'[[aspect]]\npointcut = "{NAME}.first"\nmeasures = ["count"]\n')
+        following.look()
+        assert MAKING.make is None, "nobody needs one to count calls"
+        file.write_text(f'[[aspect]]\npointcut = "{NAME}.first"\nsample = 0.5\n')
+        following.look()
+        made = [MAKING.of(None) for _ in range(200)]
+        assert 0 < sum(map(bool, made)) < 200
+        assert all(read(each) == each for each in made if each)
+        file.unlink()
+        following.look()
+        assert MAKING.make is None
+    finally:
+        following.stop()
+
+
+def test_a_context_is_made_of_the_woven_call_around(
+    woven: Woven, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """So the request is the first step of the trace that it begins."""
+    file, made = tmp_path / "aspects.toml", []
+    file.write_text(f'[[aspect]]\npointcut = "{NAME}.whole"\n')
+
+    def second(_updates: list[Update]) -> int:
+        made.append(MAKING.of(None))
+        return 0
+
+    monkeypatch.setattr(woven_steps.Table, "second", staticmethod(second))
+    following = Following(file, tmp_path, "tests")
+    try:
+        following.look()
+        whole([])
+        following.look()
+    finally:
+        following.stop()
+    (told,) = (tmp_path / "monitoring" / "measurements").glob("*.ndjson")
+    step = msgspec.json.decode(told.read_bytes(), type=RuntimePerformance)
+
+    assert (id_of(made[0]), step_of(made[0])) == (step.sequence, step.step)
+
+
+def kept(folder: Path, woven: Woven) -> Path:
+    file = folder / "some.ndjson"
+    file.write_bytes(msgspec.json.Encoder().encode_lines(woven.told()))
+    return file
+
+
+def test_a_trace_is_told_with_its_batches(woven: Woven, tmp_path: Path, capsys) -> None:
+    woven.weave(
+        Aspect(f"{NAME}.whole", sequence=EACH, purpose="request"),
+        Aspect(f"{NAME}.first", sequence=EACH, purpose="inner"),
+        Aspect(f"{NAME}.fails", purpose="other"),
+    )
+    whole(about(0))
+    with pytest.raises(ZeroDivisionError):
+        woven_steps.fails()
+    first(about(1, 0, 2))
+    first(about(1, 2))
+    file = kept(tmp_path, woven)
+    with file.open("ab") as more:
+        more.write(b"no JSON of %b\n" % TRACES[0].encode())
+    found = traced([file], TRACES[0])
+
+    assert [(each.purpose, each.depth, each.others) for each in found] == [
+        ("request", 0, 0),
+        ("inner", 1, 0),
+        ("inner", 0, 2),
+    ]
+    assert found[0].after == 0 <= found[1].after <= found[2].after
+    assert cli.main(["monitoring", "trace", TRACES[0], str(file)]) == 0
+    assert "together with 2 others" in capsys.readouterr().out
+    assert cli.main(["monitoring", "trace", TRACES[0], str(file), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 3
+    assert cli.main(["monitoring", "trace", "f" * 32, str(file)]) == 1
+
+
+def test_a_trace_of_very_many_steps_is_not_read_into_memory(
+    woven: Woven, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracing, "MOST", 3)
+    woven.weave(Aspect(f"{NAME}.first", sequence=EACH))
+    for _ in range(3):
+        first(about(0))
+    assert len(traced([kept(tmp_path, woven)], TRACES[0])) == 3
+    for _ in range(4):
+        first(about(0))
+    with pytest.raises(TooMany):
+        traced([kept(tmp_path, woven)], TRACES[0])
+
+
+@pytest.mark.parametrize("trace", ["", "x", TRACES[0][:-1], TRACES[0].replace("0", "G"), "A" * 32])
+def test_what_is_no_trace_is_refused(trace: str, capsys) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["monitoring", "trace", trace])
+
+    assert end.value.code == 2
+    assert "32 hexadecimal digits" in capsys.readouterr().err
