@@ -15,6 +15,9 @@ MAX_BYTES = 64 * 1024
 Pattern = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[\w.*?]+$")]
 Words = Annotated[str, Meta(max_length=100)]
 Measure = Literal["runtime", "profile", "count"]
+Target = Literal["file", "log", "metrics", "otlp", "kafka", "postgres", "own"]
+HeaderName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,100}$")]
+HeaderText = Annotated[str, Meta(pattern=r"^[\x20-\x7e]{0,2000}$")]
 Rate = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -39,12 +42,26 @@ class Aspect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Publish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who is told of measurements, and how much may wait for it."""
 
-    to: Annotated[
-        tuple[Literal["file", "log", "metrics"], ...], Meta(min_length=1, max_length=10)
-    ] = ("file",)
+    to: Annotated[tuple[Target, ...], Meta(min_length=1, max_length=10)] = ("file",)
     buffer_bytes: Annotated[int, Meta(ge=4_096, le=1 << 30)] = 4 << 20
     file_bytes: Annotated[int, Meta(ge=4_096, le=1 << 40)] = 64 << 20
     """of one process's file; a full one is kept until the next is"""
+    otlp_url: Annotated[str, Meta(max_length=500, pattern=r"^https?://[^\s/]+\S*$")] = (
+        "http://127.0.0.1:4318"
+    )
+    """a collector's; `/v1/traces` and `/v1/metrics` are put behind it"""
+    otlp_headers: Annotated[dict[HeaderName, HeaderText], Meta(max_length=20)] = {}
+    """sent along: what a collector may want to know of us"""
+    kafka_topic: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,190}$")] = (
+        "measurements"
+    )
+    """on the platform's brokers, behind its prefix"""
+    kafka_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 40)] = 256 << 20
+    """that the topic keeps, if it is made for it"""
+    postgres_rows: Annotated[int, Meta(ge=1_000, le=100_000_000)] = 1_000_000
+    """of all processes together: the oldest go"""
+    own: Annotated[str, Meta(max_length=1_000)] = ""
+    """a file of Python with a function `publish`; beside the file of aspects"""
 
 
 class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,4 +84,6 @@ def parsed(text: bytes) -> Configuration:
             raise NotUnderstood(
                 f"only what is woven around profiles and counts - at `$.aspect[{number}].measures`"
             )
+    if "own" in read.publish.to and not read.publish.own:
+        raise NotUnderstood("no file is named that publishes - at `$.publish.own`")
     return read

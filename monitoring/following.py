@@ -44,7 +44,7 @@ def begin(settings: Settings, program: str, registry: Registry | None) -> Follow
 
     The registry is None where the program has other processes that tell how much is woven.
     """
-    following = Following(file_of(settings), settings.data_path, program)
+    following = Following(file_of(settings), settings.data_path, program, settings)
     if registry is not None:
         registry.observe(MEASUREMENTS, lambda: following.published)
         registry.observe(MEASUREMENTS_DROPPED, lambda: following.dropped)
@@ -64,14 +64,23 @@ def file_of(settings: Settings) -> Path:
 class Following:
     """Weaves and publishes, in a thread of its own. `look` is for tests that have none."""
 
-    def __init__(self, file: Path, data: Path, program: str) -> None:
+    def __init__(
+        self, file: Path, data: Path, program: str, settings: Settings | None = None
+    ) -> None:
         self._pid = pid = os.getpid()
         self._file, self._program, self._birth = file, program, birth(pid)
         measurements = data / FOLDER / "measurements" / f"{program}-{pid}.ndjson"
         self.sums = Sums()
-        self._here = Surroundings(measurements, self.sums)
         self._state = StateFile(data)
         self._outbox = Outbox()
+        self._here = Surroundings(
+            measurements,
+            self.sums,
+            settings or Settings(),
+            program,
+            file.parent,
+            self._outbox.quiet,
+        )
         self._weaver = Weaver(f"{socket.gethostname()}/{program}/{pid}")
         self._every: Every | None = None
         self._stamp: tuple[int, ...] | None = None
@@ -87,7 +96,8 @@ class Following:
     @property
     def dropped(self) -> int:
         """Measurements that nobody was told of."""
-        return self._outbox.dropped + self._lost
+        now = 0 if self._every is None else self._every.lost
+        return self._outbox.dropped + self._lost + now
 
     @property
     def woven(self) -> int:
@@ -110,6 +120,7 @@ class Following:
             self._reports = []
             self._let_make()
             self._publish()
+            self._use(None)
             self._state.forget()
 
     def look(self) -> None:
@@ -148,16 +159,15 @@ class Following:
         self._stamp, self._wrong = stamp, ""
         try:
             chosen = Configuration() if stamp is None else read(self._file)
+            every = None if stamp is None else Every(chosen.publish, self._here)
         except NotUnderstood as error:
             self._wrong = str(error)
             log.error("aspects_not_understood", extra={"file": str(self._file), "why": str(error)})
             return False
         self._configuration = chosen
         self._outbox.hold(chosen.publish.buffer_bytes)
-        if self._every is not None:
-            self._publish()
-            self._every.close()
-        self._every = Every(chosen.publish, self._here) if stamp is not None else None
+        self._publish()
+        self._use(every)
         log.info("aspects_read", extra={"file": str(self._file), "aspects": len(chosen.aspect)})
         return True
 
@@ -170,6 +180,13 @@ class Following:
             if each.pointcut in woven and each.measures != ("count",)
         ]
         MAKING.make = Maker(max(rates)) if rates else None
+
+    def _use(self, every: Every | None) -> None:
+        """Publish by others from now on."""
+        if self._every is not None:
+            self._every.close()
+            self._lost += self._every.lost
+        self._every = every
 
     def _publish(self) -> None:
         while some := self._outbox.take(AT_ONCE):

@@ -9,10 +9,13 @@ from monitoring.model import Measurement
 
 
 class Publisher(Protocol):
-    """Takes measurements, in one thread. What it raises costs those that it was given."""
+    """Takes measurements, in one thread. What it raises costs those that it was given.
 
-    def publish(self, measurements: Sequence[Measurement]) -> None:
-        """Let others know of them."""
+    One that others would wait for stands behind a queue of its own (`beside.py`).
+    """
+
+    def publish(self, measurements: Sequence[Measurement]) -> int | None:
+        """Let others know of them; return how many its receiver has refused, if any."""
 
     def close(self) -> None:
         """Nothing more comes."""

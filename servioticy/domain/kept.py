@@ -87,6 +87,7 @@ TABLES_LEFT_OUT: Mapping[str, str] = {
     "updates": "the table above stored_updates: it has no rows of its own",
     "retention": "a setting, which the pipeline notes at its start",
     "backfilled": "a backfill that has not taken its place begins anew",
+    "measurements": "what was measured of another platform's steps says nothing of this one",
     "console_sessions": "whoever was signed in signs in again",
     "searched_streams": "columns for searches are made anew where somebody searches",
     "search_blocks": "as searched_streams",

@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from servioticy.domain.topics import Topics
+from servioticy.domain.topics import RETENTION, Topics
 from servioticy.errors import Unavailable
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import wait_until_led
@@ -47,6 +47,35 @@ def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) 
             wait_until_led(connection, [each.name for each in wanted], partitions)
         if there := {name: least for name, least in topics.least.items() if name in existing}:
             _raise_limits(client, there)
+
+
+def ensure_passing_topic(
+    connection: KafkaConnection, topic: str, most_bytes: int, kept_ms: int
+) -> None:
+    """Make a topic of one partition that keeps so much and no more, unless it is there.
+
+    Raises Unavailable where the broker does not answer.
+    """
+    with _client(connection) as client:
+        if topic in client.list_topics():
+            return
+        bounds = {
+            "retention.bytes": most_bytes,
+            "segment.bytes": max(1 << 20, most_bytes // 4),
+            RETENTION: kept_ms,
+        }
+        with suppress(TopicAlreadyExistsError):  # another process made it meanwhile
+            client.create_topics(
+                [
+                    NewTopic(
+                        topic,
+                        num_partitions=1,
+                        replication_factor=-1,
+                        topic_configs=_as_text(bounds),
+                    )
+                ]
+            )
+    wait_until_led(connection, [topic], 1)
 
 
 def topic_id(connection: KafkaConnection, topic: str) -> str:

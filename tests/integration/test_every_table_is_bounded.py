@@ -81,6 +81,7 @@ OTHERWISE = {
     "crossings": "until they are where they were sent, which is before much more is taken",
     "log_identity": "one",
     "retention": "one row, of a setting",
+    "measurements": "postgres_rows of the file of aspects: the oldest go with each that come",
     "log_losses": "an operator accepts them",
     "migrations": "our files",
 }

@@ -22,6 +22,7 @@ NOT_OF_TENANTS = {
     "crossings": "what partitions of the log have still to send to others",
     "log_identity": "which log that is",
     "retention": "a setting of the operator's",
+    "measurements": "what is measured of our own steps, which no tenant is named by",
     "log_losses": "what an operator has accepted",
     "stored_updates": "the partition of updates that COPY goes into, and nobody else",
 }

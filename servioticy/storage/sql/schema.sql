@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0140 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0180 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -2107,3 +2107,175 @@ SELECT for_all_tenants('servioticy_pipeline', command,
   FROM unnest('{SELECT, INSERT, UPDATE, DELETE}'::text[]) AS command;
 GRANT SELECT, INSERT, UPDATE, DELETE ON inputs_from_outside, outside_readers, marks, crossings
    TO servioticy_pipeline;
+
+-- What composites that an operator computes keep under keys from one computation to the next: a
+-- batch writes those entries that are other ones than before. An entry may be due at a time of the
+-- log, at which whoever computes the stream has it told (TickRecord).
+
+CREATE TABLE kept_entries (
+    stream_id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    log_partition integer NOT NULL,
+    key bytea NOT NULL,
+    value bytea NOT NULL,
+    due bigint,
+    PRIMARY KEY (stream_id, key)
+);
+COMMENT ON TABLE kept_entries IS
+    'what operators keep of composite streams, and when they are to be woken';
+
+COMMENT ON COLUMN kept_entries.log_partition IS 'where the stream is computed, as far as it is due';
+
+CREATE INDEX kept_entries_due ON kept_entries (log_partition, tenant_id, due)
+ WHERE due IS NOT NULL;
+
+-- One after the other in the index, however many entries each of them has.
+CREATE FUNCTION tenants_with_times(of_partition integer) RETURNS SETOF bigint
+LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE waiting (tenant_id) AS (
+        (SELECT tenant_id
+           FROM kept_entries
+          WHERE log_partition = of_partition
+            AND due IS NOT NULL
+          ORDER BY tenant_id
+          LIMIT 1)
+         UNION ALL
+        SELECT (SELECT kept_entries.tenant_id
+                  FROM kept_entries
+                 WHERE log_partition = of_partition
+                   AND due IS NOT NULL
+                   AND kept_entries.tenant_id > waiting.tenant_id
+                 ORDER BY kept_entries.tenant_id
+                 LIMIT 1)
+          FROM waiting
+         WHERE waiting.tenant_id IS NOT NULL
+    )
+    SELECT tenant_id
+      FROM waiting
+     WHERE tenant_id IS NOT NULL
+$$;
+COMMENT ON FUNCTION tenants_with_times IS
+    'the tenants of whom an operator has set itself a time in a partition';
+
+SELECT force_row_level_security('kept_entries');
+
+SELECT for_all_tenants('servioticy_pipeline', 'SELECT', '{kept_entries}');
+SELECT for_all_tenants('servioticy_pipeline', 'INSERT', '{kept_entries}');
+SELECT for_all_tenants('servioticy_pipeline', 'UPDATE', '{kept_entries}');
+SELECT for_all_tenants('servioticy_pipeline', 'DELETE', '{kept_entries}');
+GRANT SELECT, INSERT, UPDATE, DELETE ON kept_entries TO servioticy_pipeline;
+
+-- A tenant lists all its subscriptions, whatever they are to.
+
+CREATE INDEX subscriptions_of_tenant ON subscriptions (tenant_id, id);
+
+-- How long updates are kept. What documents have said before is not acted upon until they are put
+-- again: nobody loses by a new release what was promised to stay.
+
+CREATE TABLE retention (
+    is_it boolean PRIMARY KEY DEFAULT true CHECK (is_it),
+    seconds bigint CHECK (seconds > 0)
+);
+COMMENT ON TABLE retention IS
+    'how long updates are kept of streams whose documents say nothing; no row or null: for ever';
+
+ALTER TABLE streams ADD COLUMN kept_seconds bigint;
+COMMENT ON COLUMN streams.kept_seconds IS
+    'how long its updates are kept; -1: for ever; null: its document says nothing';
+CREATE INDEX streams_by_tenant ON streams (tenant_id, id);
+CREATE INDEX streams_that_forget ON streams (tenant_id) WHERE kept_seconds > 0;
+
+-- The rule of servioticy/domain/retention.py: in the unit of the newest update, if that tells time.
+CREATE FUNCTION kept_from(newest bigint, seconds bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN seconds < 0 THEN (-9223372036854775808)::bigint
+                WHEN newest >= 100000000000
+                THEN (extract(epoch FROM now()) * 1000)::bigint - seconds * 1000
+                WHEN newest >= 100000000
+                THEN extract(epoch FROM now())::bigint - seconds
+                ELSE (-9223372036854775808)::bigint END
+$$;
+COMMENT ON FUNCTION kept_from IS 'the timestamp at which the history of a stream begins';
+
+CREATE VIEW kept_histories WITH (security_invoker = true) AS
+SELECT streams.id, streams.tenant_id,
+       CASE WHEN coalesce(kept_seconds, seconds, -1) < 0 THEN (-9223372036854775808)::bigint
+            ELSE kept_from((SELECT max("timestamp")
+                              FROM updates
+                             WHERE stream_id = stored_as
+                               AND updates.tenant_id = streams.tenant_id),
+                           coalesce(kept_seconds, seconds)) END AS kept_from
+  FROM streams
+  LEFT JOIN retention ON true;
+COMMENT ON VIEW kept_histories IS
+    'from which timestamp on readers see the history of a stream: what is before it goes in time';
+
+GRANT SELECT ON retention, kept_histories
+   TO servioticy_api, servioticy_pipeline, servioticy_delivery;
+GRANT INSERT, UPDATE (seconds) ON retention TO servioticy_pipeline;
+
+-- What windows are open, and what holds them back, is told by the API.
+
+GRANT SELECT ON kept_entries TO servioticy_api;
+
+-- Backfills: what a composite, and what is derived from it, makes of history. It is computed into
+-- rows beside, which take the place of those of the same span at one place of the log.
+
+ALTER TABLE jobs
+    ALTER COLUMN template DROP NOT NULL,
+    ALTER COLUMN version DROP NOT NULL,
+    DROP CONSTRAINT jobs_kind_check,
+    DROP CONSTRAINT jobs_state_check,
+    ADD CONSTRAINT jobs_kind_check CHECK (kind IN ('creation', 'roll-out', 'backfill')),
+    ADD CONSTRAINT jobs_state_check CHECK (
+        state IN ('waiting', 'running', 'swapping', 'done', 'superseded', 'failed')),
+    ADD CONSTRAINT jobs_of_templates CHECK (
+        kind = 'backfill' OR num_nonnulls(template, version) = 2);
+
+DROP INDEX jobs_unfinished;
+CREATE INDEX jobs_unfinished ON jobs (turn) WHERE state IN ('waiting', 'running', 'swapping');
+
+CREATE TABLE backfills (
+    job text PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    service_object text NOT NULL,
+    stream text NOT NULL,
+    since bigint NOT NULL,
+    until bigint NOT NULL,
+    attempt integer NOT NULL DEFAULT 0,
+    began_at bigint,
+    made integer NOT NULL DEFAULT 0,
+    plan json
+);
+COMMENT ON TABLE backfills IS 'what jobs fill with what composites make of history';
+COMMENT ON COLUMN backfills.until IS 'the first timestamp that is not filled any more';
+COMMENT ON COLUMN backfills.attempt IS 'whoever computes an earlier one stores nothing any more';
+COMMENT ON COLUMN backfills.made IS 'rows that are stored beside: after a restore they are not there';
+COMMENT ON COLUMN backfills.plan IS
+    'what it is computed by: by what changes its Service Objects are in force, under which numbers '
+    'streams are stored, and how far the log was stored before history was read';
+
+CREATE TABLE backfilled (
+    job text NOT NULL REFERENCES backfills ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    stream_id bigint NOT NULL,
+    "timestamp" bigint NOT NULL,
+    version integer NOT NULL,
+    log_partition integer NOT NULL,
+    log_offset bigint NOT NULL,
+    log_position integer NOT NULL,
+    document json NOT NULL,
+    PRIMARY KEY (job, stream_id, "timestamp")
+);
+COMMENT ON TABLE backfilled IS 'rows of updates that are computed, and that nobody sees yet';
+
+SELECT force_row_level_security(named) FROM unnest('{backfills, backfilled}'::text[]) AS named;
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON backfills, backfilled TO servioticy_api;
+SELECT for_all_tenants('servioticy_platform', 'SELECT', '{backfills}');
+GRANT SELECT ON backfills TO servioticy_platform;
+SELECT for_all_tenants('servioticy_pipeline', 'SELECT', '{jobs, backfills, backfilled}');
+SELECT for_all_tenants('servioticy_pipeline', 'UPDATE', '{jobs}');
+SELECT for_all_tenants('servioticy_pipeline', 'DELETE', '{backfilled}');
+GRANT SELECT ON jobs, backfills TO servioticy_pipeline;
+GRANT UPDATE (state, failures, updated_at) ON jobs TO servioticy_pipeline;
+GRANT SELECT, DELETE ON backfilled TO servioticy_pipeline;
