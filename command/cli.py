@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -173,6 +174,7 @@ def _add_monitoring(group: Any) -> None:
     )
     status.add_argument("--json", action="store_true", help="print it for programs")
     _add_analyse(actions)
+    _add_compare(actions)
     trace = _command(
         actions,
         "trace",
@@ -184,6 +186,56 @@ def _add_monitoring(group: Any) -> None:
     trace.add_argument("trace", metavar="TRACE", type=_trace, help="its 32 hexadecimal digits")
     trace.add_argument("files", metavar="FILE", nargs="*", type=Path)
     trace.add_argument("--json", action="store_true", help="print it for programs")
+
+
+def _add_compare(actions: Any) -> None:
+    compare = _command(
+        actions,
+        "compare",
+        "tell which steps of two runs differ, and by more than chance",
+        monitoring.compare,
+        "Runtimes of steps, latencies between them and sequences, each by Mann and Whitney's test "
+        "with Holm's correction. Exit code 1 where something takes longer by all thresholds, 2 "
+        "where nothing can be compared.",
+    )
+    compare.add_argument("before", metavar="BEFORE", type=Path, help="a file, or a folder of them")
+    compare.add_argument("after", metavar="AFTER", nargs="?", type=Path, help="the other run")
+    compare.add_argument(
+        "--at", type=options.moment, help="compare one run with itself: before and after a time"
+    )
+    compare.add_argument(
+        "--chance", type=_part, default=0.01, help="how probable a false alarm may be (0.01)"
+    )
+    compare.add_argument(
+        "--change", type=_positive, default=10.0, help="percent by which middles differ (10)"
+    )
+    compare.add_argument("--least", type=_count, default=20, help="values of each at least (20)")
+    compare.add_argument(
+        "--least-ms", type=_positive, default=0.0, help="by which middles differ at least (0)"
+    )
+    compare.add_argument("--json", action="store_true", help="print it for programs")
+
+
+def _part(text: str) -> float:
+    if not 0 < (found := _positive(text)) <= 1:
+        raise argparse.ArgumentTypeError("it has to be more than 0, and 1 at most")
+    return found
+
+
+def _positive(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise argparse.ArgumentTypeError("it has to be a number, not below 0")
+    return found
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 2 <= int(text[:10]) <= 2_000_000:
+        raise argparse.ArgumentTypeError("it has to be a whole number from 2 on")
+    return int(text)
 
 
 def _trace(text: str) -> str:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from command import shown
-from servioticy.errors import SettingsError
+from servioticy.errors import ServioticyError, SettingsError
 from servioticy.settings import Settings
+
+if TYPE_CHECKING:
+    from monitoring.analysis.comparing import Compared
+    from monitoring.analysis.steps import Step
 
 
 def status(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -37,6 +43,76 @@ def analyse(parsed: argparse.Namespace, settings: Settings) -> int:
     else:
         shown.say([shown.plain(each) for each in _tables(found)])
     return 0
+
+
+def compare(parsed: argparse.Namespace, _settings: Settings) -> int:
+    """Print which steps take longer; exit code 1 where one does, 2 where nothing is compared."""
+    from monitoring.analysis import comparing, steps
+
+    try:
+        if (parsed.after is None) == (parsed.at is None):
+            raise SettingsError("name two runs, or one and --at")
+        before = steps.read(_within(parsed.before)).steps
+        if parsed.after is None:
+            at = parsed.at * 1_000_000
+            before, after = _cut(before, at)
+        else:
+            after = steps.read(_within(parsed.after)).steps
+        if not before or not after:
+            raise SettingsError("one of both has no steps")
+    except (ServioticyError, OSError) as error:
+        sys.stderr.write(f"{shown.plain(str(error))}\n")
+        return 2
+    thresholds = comparing.Thresholds(
+        parsed.chance, parsed.change / 100, parsed.least, parsed.least_ms * 1e6
+    )
+    found = comparing.compared(before, after, thresholds)
+    worse = [each for each in found if each.verdict == comparing.WORSE]
+    if parsed.json:
+        told = {"regressions": len(worse), "compared": msgspec.to_builtins(found)}
+        shown.say_json(told)
+    else:
+        shown.say([shown.plain(each) for each in _compared(found)])
+    return 1 if worse else 0
+
+
+def _cut(steps: Sequence[Step], at: int) -> tuple[list[Step], list[Step]]:
+    """Those of sequences that have begun before, and the others: none is torn."""
+    begun: dict[str, int] = {}
+    for each in steps:
+        begun[each.sequence] = min(each.start, begun.get(each.sequence, each.start))
+    return (
+        [each for each in steps if begun[each.sequence] < at],
+        [each for each in steps if begun[each.sequence] >= at],
+    )
+
+
+def _within(place: Path) -> list[Path]:
+    """A file, or all that a folder has. Raises SettingsError."""
+    if not place.is_dir():
+        return [place]
+    found = sorted([*place.glob("*.ndjson"), *place.glob("*.ndjson.1")])
+    if not found:
+        raise SettingsError(f"there are no measurements in {place}")
+    return found
+
+
+def _compared(found: Sequence[Compared]) -> list[str]:
+    head = ("", "what", "times", "before, ms", "after, ms", "change", "later longer", "p")
+    rows = [
+        (
+            each.verdict,
+            each.what,
+            f"{each.times[0]:,} / {each.times[1]:,}",
+            "" if each.before is None else f"{each.before / 1e6:.3f}",
+            "" if each.after is None else f"{each.after / 1e6:.3f}",
+            "" if each.change is None else f"{100 * each.change:+.1f} %",
+            "" if each.larger is None else f"{100 * each.larger:.0f} %",
+            "" if each.p is None else f"{each.p:.2g}",
+        )
+        for each in found
+    ]
+    return shown.columns([head, *rows], range(2, 8))
 
 
 def trace(parsed: argparse.Namespace, settings: Settings) -> int:

@@ -46,7 +46,7 @@ def add(group: Any, command: Command) -> None:
         most=None,
     )
     put.add_argument(
-        "--at", type=_moment, metavar="LASTUPDATE", help="or a date; default: now, in milliseconds"
+        "--at", type=moment, metavar="LASTUPDATE", help="or a date; default: now, in milliseconds"
     )
     history = _of_a_stream(group, command, "history", "print a stream's updates, a line each")
     _bounds(history)
@@ -103,7 +103,7 @@ def _backfill(group: Any, command: Command) -> None:
     filled.add_argument(
         "--from",
         dest="after",
-        type=_moment,
+        type=moment,
         required=True,
         metavar="LASTUPDATE",
         help="from this timestamp, or date",
@@ -111,7 +111,7 @@ def _backfill(group: Any, command: Command) -> None:
     filled.add_argument(
         "--to",
         dest="before",
-        type=_moment,
+        type=moment,
         required=True,
         metavar="LASTUPDATE",
         help="the first timestamp, or date, that is not computed",
@@ -132,7 +132,7 @@ def _trace(group: Any, command: Command) -> None:
     _words(traced, "SERVICE_OBJECT STREAM", 1, 2)
     traced.add_argument(
         "--at",
-        type=_moment,
+        type=moment,
         metavar="TIME",
         help="its lastUpdate, or a date (default: the newest)",
     )
@@ -150,9 +150,9 @@ def _usage(group: Any, command: Command) -> None:
     )
     usage.add_argument("--by", choices=BY, default="all", help="what to sum up by (default: all)")
     usage.add_argument(
-        "--from", dest="after", type=_moment, metavar="TIME", help="a date, or milliseconds"
+        "--from", dest="after", type=moment, metavar="TIME", help="a date, or milliseconds"
     )
-    usage.add_argument("--to", dest="before", type=_moment, metavar="TIME", help="up to then")
+    usage.add_argument("--to", dest="before", type=moment, metavar="TIME", help="up to then")
     usage.add_argument("--json", action="store_true", help="print it for programs")
     _platform(usage)
 
@@ -194,7 +194,7 @@ def _tail(group: Any, command: Command) -> None:
     tail.add_argument("--token", help="the tenant's token (default: SERVIOTICY_TOKEN)")
     tail.add_argument(
         "--after",
-        type=_moment,
+        type=moment,
         metavar="LASTUPDATE",
         help="first what is stored after this timestamp, or date",
     )
@@ -275,20 +275,20 @@ def _bounds(command: Any) -> None:
     command.add_argument(
         "--from",
         dest="after",
-        type=_moment,
+        type=moment,
         metavar="LASTUPDATE",
         help="from this timestamp, or date",
     )
     command.add_argument(
         "--to",
         dest="before",
-        type=_moment,
+        type=moment,
         metavar="LASTUPDATE",
         help="up to this timestamp, or date",
     )
 
 
-def _moment(text: str) -> int:
+def moment(text: str) -> int:
     """Return a timestamp, or the milliseconds of a date."""
     try:
         return dates.moment(text, -LARGEST)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
@@ -45,14 +46,37 @@ class Analysis(msgspec.Struct, frozen=True):
     skipped: int
 
 
+class Values(NamedTuple):
+    """What steps say, value by value: in ns by what and node, or parts of 1."""
+
+    runtime: dict[tuple[str, str], list[float]]
+    latency: dict[tuple[str, str], list[float]]
+    sequences: list[float]
+    framework: list[float]
+
+
 def analysed(read: Read) -> Analysis:
     """Return what the steps say."""
+    found = gathered(read.steps)
+    whole, framework = found.sequences, found.framework
+    return Analysis(
+        [*map(_spread, sorted(found.runtime.items()))],
+        [*map(_spread, sorted(found.latency.items()))],
+        [_spread((("sequence", ""), whole))] if whole else [],
+        [_spread((("no step", ""), framework))] if framework else [],
+        len(read.steps),
+        read.skipped,
+    )
+
+
+def gathered(all_steps: Iterable[Step]) -> Values:
+    """Return the runtimes of steps, what lies between them, and what sequences took."""
     runtime: dict[tuple[str, str], list[float]] = defaultdict(list)
     latency: dict[tuple[str, str], list[float]] = defaultdict(list)
     whole: list[float] = []
     framework: list[float] = []
     together: dict[str, list[Step]] = defaultdict(list)
-    for each in read.steps:
+    for each in all_steps:
         runtime[_bounded(runtime, (each.purpose, each.node))].append(each.end - each.start)
         together[each.sequence].append(each)
     for steps in together.values():
@@ -64,14 +88,7 @@ def analysed(read: Read) -> Analysis:
             whole.append(lasted)
             if lasted:
                 framework.append(1 - _covered(_innermost(steps)) / lasted)
-    return Analysis(
-        [*map(_spread, sorted(runtime.items()))],
-        [*map(_spread, sorted(latency.items()))],
-        [_spread((("sequence", ""), whole))] if whole else [],
-        [_spread((("no step", ""), framework))] if framework else [],
-        len(read.steps),
-        read.skipped,
-    )
+    return Values(runtime, latency, whole, framework)
 
 
 def _bounded(known: dict[tuple[str, str], list[float]], key: tuple[str, str]) -> tuple[str, str]:

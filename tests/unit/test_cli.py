@@ -53,6 +53,7 @@ def nothing_set(monkeypatch, tmp_path) -> None:
         "monitoring status",
         "monitoring analyse",
         "monitoring trace",
+        "monitoring compare",
     ],
 )
 def test_every_command_explains_itself(command: str, capsys) -> None:

@@ -19,7 +19,7 @@ SQL = resources.files("servioticy.storage") / "sql"
 NO_QUERIES = {"schema", "migrations", "roles"}
 
 OF_THE_PLATFORM = {"tenants", "progress", "forwarded", "crossings", "log_identity", "log_losses"}
-OF_THE_PLATFORM |= {"retention"}
+OF_THE_PLATFORM |= {"retention", "measurements"}
 """Tables without a tenant in each row."""
 
 WHO = "finds out whose it is, or tells 401 from 404: before that there is no tenant to name"
