@@ -13,6 +13,7 @@ from benchmarks.worst_documents import KINDS, Kind
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, limits, parse_service_object
 from servioticy.domain.documents.codes import TOO_MUCH
+from servioticy.domain.documents.composites import MAX_CODE
 from servioticy.domain.documents.limits import Limit, Meter
 from servioticy.domain.references import parsed_paths
 
@@ -176,6 +177,27 @@ def test_a_stream_has_a_thousand_channels_and_references_at_most() -> None:
     assert metered(coded(*codes)).counts[limits.MAX_REFERENCES] == 1000
     with pytest.raises(BadDocument, match="stream s0: channel c10: more than 1000 references"):
         metered(coded(*codes, "{$a.y}"))
+
+
+@pytest.mark.parametrize("key", ["current-value", "pre-filter", "post-filter"])
+def test_code_has_64_kib_in_one_place(key: str) -> None:
+    """Generators of topologies write more than 4 KiB; the document bounds all of it together."""
+
+    def document(size: int) -> dict[str, Any]:
+        code = f"{{$a.x}} {'>' if key != 'current-value' else '+'} ".ljust(size - 1) + "1"
+        channel = {"type": "number", "current-value": code if key == "current-value" else "1"}
+        stream: dict[str, Any] = {"channels": {"c": channel}}
+        if key != "current-value":
+            stream[key] = code
+        return {"streams": {"a": {"channels": {"x": {"type": "number"}}}, "b": stream}}
+
+    assert MAX_CODE == 64 * 1024
+    parse_service_object(document(MAX_CODE), "so", argument_names)
+    with pytest.raises(BadDocument, match=f"more than {MAX_CODE} bytes of code") as refused:
+        parse_service_object(document(MAX_CODE + 1), "so", argument_names)
+
+    assert refused.value.code == TOO_MUCH
+    assert refused.value.pointer.startswith("/streams/b")
 
 
 def test_a_text_with_its_aliases_has_a_length() -> None:

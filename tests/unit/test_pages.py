@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,11 @@ def links(page: Path) -> Iterator[str]:
             yield target
 
 
+def targets(page: Path) -> list[Path]:
+    """The files that it leads to."""
+    return [Path(os.path.normpath(page.parent / each.partition("#")[0])) for each in links(page)]
+
+
 def anchors(page: Path) -> set[str]:
     """What its headings are called in links."""
     headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
@@ -44,6 +50,21 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         target = page.parent / name if name else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_is_found_from_the_readme_and_how_to_in_one_step() -> None:
+    """What nobody is led to is not there: whoever looks for back-up or plots begins there."""
+    readme = ROOT / "README.md"
+    found, left = set[Path](), [readme]
+    while left:
+        page = left.pop()
+        if page not in found and page.suffix == ".md" and page.is_file():
+            found.add(page)
+            left += targets(page)
+    from_readme = set(targets(readme))
+
+    assert [str(each) for each in PAGES if each not in found] == []
+    assert [str(e) for e in PAGES if e.parent.name == "how-to" and e not in from_readme] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
