@@ -20,7 +20,7 @@ OTHER_USER = 65533
 
 SAME_USER = -1
 
-_NEW_USER, _NEW_NETWORK, _NEW_IPC = 0x10000000, 0x40000000, 0x08000000
+NEW_USER, _NEW_NETWORK, _NEW_IPC = 0x10000000, 0x40000000, 0x08000000
 _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 4, 38
 _CAPSET_VERSION = 0x20080522
 
@@ -36,9 +36,12 @@ def leave_network() -> str:
     """
     user, group = os.geteuid(), os.getegid()
     new = _NEW_NETWORK | _NEW_IPC
-    reason = _call("unshare", new if user == 0 else new | _NEW_USER)
-    if reason or user == 0:
-        return reason
+    reason = call("unshare", new if user == 0 else new | NEW_USER)
+    return reason if reason or user == 0 else stay_who_we_are(user, group)
+
+
+def stay_who_we_are(user: int, group: int) -> str:
+    """Be in a new user namespace whom we were outside of it, and nobody else."""
     try:
         Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
@@ -67,9 +70,9 @@ def user_to_become() -> int:
     """
     if os.geteuid() != 0 and os.getuid() != 0:
         return SAME_USER
-    if _outside(OTHER_USER) is not None:
+    if outside(OTHER_USER) is not None:
         return OTHER_USER
-    return 0 if _outside(0) == 0 else SAME_USER
+    return 0 if outside(0) == 0 else SAME_USER
 
 
 def powerless(make: Callable[[], T], becoming: int) -> T:
@@ -124,27 +127,31 @@ def leave_user(becoming: int) -> str:
 def leave_privileges() -> str:
     """Drop this thread's capabilities for good, and let no other process read our memory."""
     return (
-        drop_capabilities()
-        or _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
-        or _call("prctl", _SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        drop_capabilities() or call("prctl", _SET_DUMPABLE, 0, 0, 0, 0) or leave_new_privileges()
     )
+
+
+def leave_new_privileges() -> str:
+    """Let nothing that this process executes give it privileges."""
+    return call("prctl", _SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def drop_capabilities() -> str:
     """Give up this thread's capabilities."""
     head = (ctypes.c_uint32 * 2)(_CAPSET_VERSION, 0)
     nothing = (ctypes.c_uint32 * 6)()
-    return _call("capset", head, nothing)
+    return call("capset", head, nothing)
 
 
-def _call(name: str, *arguments: object) -> str:
+def call(name: str, *arguments: object) -> str:
+    """Call the C library: "", or why that has failed."""
     passed = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in arguments]
     if getattr(_C, name)(*passed) == 0:
         return ""
     return os.strerror(ctypes.get_errno())
 
 
-def _outside(user: int) -> int | None:
+def outside(user: int) -> int | None:
     """Return which user of the enclosing namespace this one is; None if it does not exist here."""
     for line in Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines():
         inside, outside, count = map(int, line.split())

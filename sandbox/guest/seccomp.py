@@ -2,6 +2,7 @@
 
 Everything else answers EPERM, in every thread, for good. What is left computes, waits,
 uses memory that cannot be executed, and speaks on descriptors that are already open.
+Other processes are given other lists (`operators/guest/calls.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,35 @@ import struct
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-# Number on x86_64, number on aarch64 (-1: it has none).
+Numbers = tuple[int, int]
+"""On x86_64, and on aarch64; -1: it has none."""
+
+
+class Rule(NamedTuple):
+    """A call that is allowed by the lower half of one of its arguments."""
+
+    numbers: Numbers
+    argument: int
+    """which, from 0"""
+    without: int = 0
+    """while it has none of these bits"""
+    having: int = 0
+    """and this one"""
+    values: tuple[int, ...] = ()
+    """and is one of these, if there are any"""
+
+
+class Calls(NamedTuple):
+    """A list of system calls; all others answer EPERM."""
+
+    allowed: tuple[Numbers, ...]
+    by_argument: tuple[Rule, ...]
+    absent: tuple[Numbers, ...]
+    """answer that there is no such call"""
+
+
 _ALLOWED = {
     "read": (0, 63),
     "write": (1, 64),
@@ -53,13 +81,20 @@ _ALLOWED = {
 # Allowed while the third argument, the protection, does not say "executable".
 _NEVER_EXECUTABLE = {"mmap": (9, 222), "mprotect": (10, 226), "pkey_mprotect": (329, 288)}
 # glibc tries clone3 first, and the older call only after this answer.
-_ABSENT = {"clone3": (435, 435)}
+CLONE3 = (435, 435)
+
+WORKER = Calls(
+    tuple(_ALLOWED.values()),
+    tuple(Rule(each, 2, without=mmap.PROT_EXEC) for each in _NEVER_EXECUTABLE.values()),
+    (CLONE3,),
+)
+"""What a worker of the sandbox may do."""
 
 _MACHINES = {"x86_64": (0, 0xC000003E, 317), "aarch64": (1, 0xC00000B7, 277)}
 
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _HAS_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
-_NUMBER_AT, _MACHINE_AT, _THIRD_ARGUMENT_AT = 0, 4, 32
+_NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT, _ARGUMENT_BYTES = 0, 4, 16, 8
 _SET_MODE_FILTER, _ALL_THREADS = 1, 1
 
 _C = ctypes.CDLL(None, use_errno=True)
@@ -73,16 +108,19 @@ def prepare() -> None:
     """Do once for all processes that are forked from this one what would take each its time."""
     machine = platform.machine()
     if machine in _MACHINES:
-        _program(*_MACHINES[machine][:2])
+        _program(WORKER, *_MACHINES[machine][:2])
 
 
-def install() -> None:
-    """Filter this process's calls, in all its threads. Needs no_new_privs. For good."""
+def install(calls: Calls | None = None) -> None:
+    """Filter this process's calls, in all its threads, as WORKER if no other list is given.
+
+    Needs no_new_privs. For good. Raises SeccompRefused.
+    """
     machine = platform.machine()
     if machine not in _MACHINES:
         raise SeccompRefused(f"no list of system calls for {machine}")
     column, architecture, number = _MACHINES[machine]
-    program = _program(column, architecture)
+    program = _program(calls or WORKER, column, architecture)
     filters = ctypes.create_string_buffer(program, len(program))
     head = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(filters))
     if _C.syscall(number, _SET_MODE_FILTER, _ALL_THREADS, head) != 0:
@@ -102,28 +140,37 @@ def prove() -> None:
 
 
 @cache
-def _program(column: int, architecture: int) -> bytes:
+def _program(calls: Calls, column: int, architecture: int) -> bytes:
     lines = [
         (_LOAD, 0, 0, _MACHINE_AT),
         (_EQUAL, 1, 0, architecture),
         (_RETURN, 0, 0, _KILL_PROCESS),
         (_LOAD, 0, 0, _NUMBER_AT),
     ]
-    for numbers in _ALLOWED.values():
+    for numbers in calls.allowed:
         if numbers[column] >= 0:
             lines += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ALLOW)]
-    for numbers in _NEVER_EXECUTABLE.values():
-        lines += [
-            (_EQUAL, 0, 4, numbers[column]),
-            (_LOAD, 0, 0, _THIRD_ARGUMENT_AT),
-            (_HAS_BITS, 1, 0, mmap.PROT_EXEC),
-            (_RETURN, 0, 0, _ALLOW),
-            (_RETURN, 0, 0, _ERRNO | errno.EPERM),
-        ]
-    for numbers in _ABSENT.values():
+    for rule in calls.by_argument:
+        if rule.numbers[column] >= 0:
+            looks = _looks(rule)
+            lines += [(_EQUAL, 0, len(looks), rule.numbers[column]), *looks]
+    for numbers in calls.absent:
         lines += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
     lines.append((_RETURN, 0, 0, _ERRNO | errno.EPERM))
     return b"".join(struct.pack("HBBI", *line) for line in lines)
+
+
+def _looks(rule: Rule) -> list[tuple[int, int, int, int]]:
+    """Look at an argument, and allow the call or not."""
+    refused = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
+    lines = [(_LOAD, 0, 0, _ARGUMENTS_AT + rule.argument * _ARGUMENT_BYTES)]
+    if rule.without:
+        lines += [(_HAS_BITS, 0, 1, rule.without), refused]
+    if rule.having:
+        lines += [(_HAS_BITS, 1, 0, rule.having), refused]
+    for value in rule.values:
+        lines += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
+    return [*lines, refused if rule.values else (_RETURN, 0, 0, _ALLOW)]
 
 
 def _fork() -> None:

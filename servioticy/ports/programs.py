@@ -68,7 +68,7 @@ class Question(NamedTuple):
     state: bytes | None
     """what the composite keeps as of the last commit, at most MAX_STATE_BYTES; None: nothing"""
     events: Sequence[bytes]
-    """each compact JSON: an object with `stream`, `timestamp` (ms since 1970), `channels`,
+    """each compact JSON: an object with `stream`, `timestamp`, `channels`,
     `version` and `correlation`, oldest first; at most MAX_EVENTS and MAX_QUESTION_BYTES"""
 
 
@@ -78,7 +78,7 @@ class ProgramOutput(NamedTuple):
     event: int
     """which one, from 0: never a smaller one than that of the output before"""
     timestamp: int | None
-    """in ms since 1970; None: the event's own"""
+    """of what unit the sender's are; None: the event's own"""
     channels: bytes
     """compact JSON: an object. Its names and values are for the asker to check"""
 

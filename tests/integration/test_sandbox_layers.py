@@ -193,7 +193,8 @@ import json, sys
 sys.path[:] = json.loads(sys.argv[2])
 from sandbox.guest import seccomp
 from sandbox.guest.zygote import main
-seccomp._ALLOWED.update(HOLES)
+allowed = (*seccomp.WORKER.allowed, *HOLES.values())
+seccomp.WORKER = seccomp.WORKER._replace(allowed=allowed)
 main(int(sys.argv[1]), *sys.argv[3:])
 """
 

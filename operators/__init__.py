@@ -1,0 +1,1 @@
+"""Operators: tenants' own programs that compute composites, beside the engine and apart."""
