@@ -15,6 +15,7 @@ from api.console import (
     devices,
     editor,
     first_visit,
+    jobs,
     platform,
     sign_in,
     streams,
@@ -70,6 +71,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     trace.add(app)
     deliveries.add(app, base)
     usage.add(app)
+    jobs.add(app, base)
     platform.add(app)
     access.add(app, base)
     return app

@@ -14,7 +14,7 @@ ORDERS = {"total": "By all they take", "each": "By what a computation takes"}
 
 
 def add(app: Flask) -> None:
-    """`/console/platform`."""
+    """`/console/platform` and `/console/platform/monitoring`."""
 
     @app.get(f"{ROOT}/platform")
     def platform_page() -> str:
@@ -28,6 +28,10 @@ def add(app: Flask) -> None:
             orders=ORDERS,
             by=by,
         )
+
+    @app.get(f"{ROOT}/platform/monitoring")
+    def weaving_page() -> str:
+        return render_template("weaving.html", told=g.signed.api.get("platform", "monitoring"))
 
 
 def _slowest(api: Api, by: str) -> dict[str, Any] | None:

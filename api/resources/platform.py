@@ -9,6 +9,7 @@ from flask import Blueprint, Response
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs
 from api.http.queries import choice
+from api.platform import weaving
 from api.platform.slowest import BY, Slowest
 from api.platform.telling import Programs
 from api.services import Services
@@ -38,6 +39,13 @@ def blueprint(services: Services) -> Blueprint:
         """Tell whose code takes most of the processor."""
         only_for_the_operator()
         return answer(slowest.told(choice("by", BY)))
+
+    @routes.get("/platform/monitoring")
+    @needs(Right.ADMIN)
+    def woven() -> Response:
+        """Tell what is woven into the programs of this machine."""
+        only_for_the_operator()
+        return answer(weaving.told(services.settings))
 
     def only_for_the_operator() -> None:
         """Refuse all but admins of the tenant that is named."""

@@ -211,6 +211,10 @@ class AsyncRest:
         """Return how the whole platform is; for admins of the operator's tenant."""
         return await self.run(calls.platform())
 
+    async def woven(self) -> dict[str, Any]:
+        """Read what is woven into the programs of the API's machine, as `slowest` does."""
+        return await self.run(calls.woven())
+
     async def slowest(self, by: str = "total") -> dict[str, Any]:
         """Return whose code takes most of the processor: in all, or `each` time."""
         return await self.run(calls.slowest(by))

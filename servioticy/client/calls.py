@@ -234,6 +234,11 @@ def slowest(by: str) -> Call[dict[str, Any]]:
     return Call("GET", f"/platform/slowest?by={by}", _object)
 
 
+def woven() -> Call[dict[str, Any]]:
+    """Read what is woven into the programs of the API's machine; for the operator's admins."""
+    return Call("GET", "/platform/monitoring", _object)
+
+
 def subscribe(service_object: str, stream: str, wanted: Document) -> Call[str]:
     """Subscribe to a stream. Twice would be two subscriptions."""
     path = f"{stream_path(service_object, stream)}/subscriptions"

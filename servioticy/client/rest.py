@@ -204,6 +204,10 @@ class Rest:
         """Return how the whole platform is; for admins of the operator's tenant."""
         return self.run(calls.platform())
 
+    def woven(self) -> dict[str, Any]:
+        """Read what is woven into the programs of the API's machine, as `slowest` does."""
+        return self.run(calls.woven())
+
     def slowest(self, by: str = "total") -> dict[str, Any]:
         """Return whose code takes most of the processor: in all, or `each` time."""
         return self.run(calls.slowest(by))

@@ -94,6 +94,28 @@ def test_who_may_what_is_seen_and_changed(visitor: Person, cellar: Cellar) -> No
     visitor.look("audit")
 
 
+def test_a_stream_is_filled_from_history_and_followed(visitor: Person, cellar: Cellar) -> None:
+    """Ordered by its labels, followed as it goes, and seen when it is done."""
+    cellar.send(cellar.newest, 20)
+    until(lambda: sum(cellar.status().values()) >= 1, 60)
+    visitor.sign_in(cellar.token)
+    visitor.press("Jobs", role="link")
+    visitor.sees("There is no job.")
+    visitor.write("Id of the device", cellar.derived)
+    visitor.write("Stream", "fahrenheit")
+    visitor.write("From (a timestamp or a date)", str(cellar.newest - 1000))
+    visitor.write("Up to before (the same)", str(cellar.newest + 1))
+    visitor.press("Fill it")
+    visitor.page.get_by_role("heading", name="Cellar: in Fahrenheit \u203a fahrenheit").wait_for()
+    visitor.page.locator(".badge", has_text="done").wait_for()
+    visitor.page.get_by_role("progressbar", name="Done").wait_for()
+    visitor.page.get_by_role("link", name="The stream", exact=True).wait_for()
+    visitor.look("job")
+    visitor.press("Jobs", role="link")
+    visitor.page.get_by_role("row", name="fahrenheit backfill done").wait_for()
+    visitor.look("jobs")
+
+
 def test_more_streams_than_can_be_seen_are_boxes_that_open(
     visitor: Person, cellar: Cellar
 ) -> None:
@@ -172,6 +194,33 @@ def test_who_operates_the_platform_sees_its_programs_and_the_slowest(
     visitor.press("By what a computation takes", role="link")
     visitor.page.get_by_role("row", name=f"fahrenheit {cellar.derived}").wait_for()
     visitor.look("platform")
+
+
+def test_who_operates_the_platform_sees_what_is_woven(
+    visitor: Person, platform: RunningPlatform
+) -> None:
+    aspects = platform.data / "aspects.toml"
+    until(lambda: not _woven(platform), 60)  # others have woven before
+    visitor.sign_in(platform.token)
+    visitor.open("/console/platform")
+    visitor.press("What is woven", role="link")
+    visitor.sees("Nothing is woven.")
+    aspects.write_text('[[aspect]]\npointcut = "api.request"\n')
+    try:
+        until(lambda: bool(_woven(platform)), 60)
+        visitor.page.reload()
+        visitor.page.get_by_role("row", name="api.request in").wait_for()
+        visitor.look("woven")
+    finally:
+        aspects.unlink()
+        until(lambda: not _woven(platform), 60)
+
+
+def _woven(platform: RunningPlatform) -> int:
+    """Processes that have anything woven."""
+    status, _, body = platform.request("GET", "/platform/monitoring")
+    assert status == 200, body
+    return sum(sum(each["woven"].values()) for each in json.loads(body)["processes"])
 
 
 def _slowest(platform: RunningPlatform) -> list[str]:

@@ -16,7 +16,7 @@ from servioticy.domain.model import StreamRef
 from servioticy.ports.accounts import Use
 from servioticy.settings import Settings, changed
 
-PATHS = ["/platform", "/platform/slowest"]
+PATHS = ["/platform", "/platform/slowest", "/platform/monitoring"]
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_admins_of_the_tenant_that_is_named_and_nobody_else(
 
     answer = alice.ask("GET", path)
     assert (answer.status_code, "operator_tenant" in answer.text) == (403, True)
-    assert not {"programs", "streams"} & answer.get_json().keys()
+    assert not {"programs", "streams", "pointcuts"} & answer.get_json().keys()
     made = operator.ask("POST", "/tokens", json={"name": "reader", "rights": ["list", "read"]})
     reader = Caller(operator.client, made.get_json()["token"])
     assert reader.ask("GET", path).status_code == 403

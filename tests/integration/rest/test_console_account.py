@@ -17,7 +17,7 @@ from servioticy.settings import Settings, changed
 __all__ = ["client", "tenant"]
 
 NOW = 1_700_000_000.0
-PAGES = ["deliveries", "usage", "grants", "members", "tokens", "audit"]
+PAGES = ["deliveries", "jobs", "usage", "grants", "members", "tokens", "audit"]
 
 
 @pytest.fixture
@@ -43,7 +43,16 @@ def test_a_tenant_with_nothing_sees_each_page(client: FlaskClient, page: str) ->
 
 @pytest.mark.parametrize(
     "path",
-    ["grants", "members", "tokens", "members/x/remove", "tokens/x/revoke", "grants/x/revoke"],
+    [
+        "jobs",
+        "jobs/x/cancel",
+        "grants",
+        "members",
+        "tokens",
+        "members/x/remove",
+        "tokens/x/revoke",
+        "grants/x/revoke",
+    ],
 )
 def test_no_change_without_what_our_pages_carry(client: FlaskClient, path: str) -> None:
     assert client.post(f"/console/{path}", data={"name": "x"}).status_code == 403
