@@ -2,8 +2,9 @@
 
 A result that is one says so in its document, right behind `lastUpdate`: `"revision"`, how many
 updates its windows had, which grows with each that is taken in, and `"early":true` where they
-have not ended. What is early is sent to subscribers and kept nowhere; another revision takes the
-place of the result that the stream has of this timestamp. Neither wakes anybody.
+have not ended, or `"retracted":true` where it is a former result that is taken back. What is
+early or retracted is sent to subscribers and kept nowhere; another revision takes the place of the
+result that the stream has of this timestamp. None of them wakes anybody.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_MARK = re.compile(rb',"revision":([0-9]{1,18})(,"early":true)?\}\Z')
-_LONGEST = len(b',"revision":,"early":true}') + 18
+_MARK = re.compile(rb',"revision":([0-9]{1,18})(,"early":true)?(,"retracted":true)?\}\Z')
+_LONGEST = len(b',"revision":,"early":true,"retracted":true}') + 18
 
 
 class Revision(NamedTuple):
@@ -20,6 +21,12 @@ class Revision(NamedTuple):
 
     number: int
     early: bool
+    retracted: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is a result of its stream, and not only sent to who follows that."""
+        return not (self.early or self.retracted)
 
 
 def revision_of(document: bytes) -> Revision | None:
@@ -28,7 +35,9 @@ def revision_of(document: bytes) -> Revision | None:
     Only of documents that evaluators have made, compact JSON.
     """
     found = _MARK.search(document, max(0, len(document) - _LONGEST))
-    return None if found is None else Revision(int(found[1]), found[2] is not None)
+    if found is None:
+        return None
+    return Revision(int(found[1]), found[2] is not None, found[3] is not None)
 
 
 def without_revision(document: bytes) -> bytes:

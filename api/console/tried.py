@@ -60,7 +60,7 @@ def _of_result(result: Mapping[str, Any], at: int, service_object: str) -> Itera
 def _mark(result: Mapping[str, Any]) -> str:
     if "revision" not in result:
         return ""
-    kind = "early" if "early" in result else "revision"
+    kind = next((each for each in ("retracted", "early") if each in result), "revision")
     return f"{kind} {result['revision']}"
 
 

@@ -94,7 +94,9 @@ class Comparison:
 def _place(result: Result) -> tuple[Any, ...]:
     """Return the place among all: a final result follows the early ones, revisions follow it."""
     revision = result.revision
-    rank = (1, 0) if revision is None else (0 if revision.early else 2, revision.number)
+    rank: tuple[int, int, bool] = 1, 0, False
+    if revision is not None:
+        rank = 0 if revision.early else 2, revision.number, revision.retracted
     return result.timestamp, result.stream, rank
 
 
@@ -104,6 +106,8 @@ def _of_windows(result: Result) -> dict[str, Any]:
         told["revision"] = result.revision.number
         if result.revision.early:
             told["early"] = True
+        if result.revision.retracted:
+            told["retracted"] = True
     return told
 
 

@@ -102,7 +102,7 @@ class EventStream:
         The results of windows that have not ended come with later times than those which follow.
         """
         found, revision = event_id(delivery, self._feed.log), revision_of(delivery.update.document)
-        if revision is None or not revision.early:
+        if revision is None or revision.is_kept:
             return found
         before = BEFORE_ALL if self._last is None else self._last.timestamp
         return found._replace(timestamp=min(before, found.timestamp))

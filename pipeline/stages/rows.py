@@ -13,7 +13,7 @@ import orjson
 from pipeline.growth import KeptEntry, NewRow, Verdict
 from servioticy.domain.borders import channel
 from servioticy.domain.emissions import Emission, placed
-from servioticy.domain.known_streams import KnownStream, is_early, revision_in
+from servioticy.domain.known_streams import KnownStream, is_passing, revision_in
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import BorderRecord, BorderUpdate, Source, write
 from servioticy.ports.batches import StoredState, StoredUpdate, StoredVerdict
@@ -56,7 +56,7 @@ def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> li
             key.tree,
         )
         for stream, timestamp, document, key, position, path in new
-        if not is_early(stream, document, path)
+        if not is_passing(stream, document, path)
     ]
 
 

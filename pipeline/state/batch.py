@@ -22,7 +22,7 @@ from servioticy.domain.known_streams import (
     Entry,
     KnownStream,
     Region,
-    is_early,
+    is_passing,
     revision_in,
 )
 from servioticy.domain.model import LastUpdate, StreamRef
@@ -111,7 +111,7 @@ class BatchState:
                     revision = revision_in(update[0], update[2], update[3])
                     if revision is None:
                         self._enter(number, update, update[0].crosses)
-                    elif not revision.early:
+                    elif revision.is_kept:
                         self._enter(number, update, update[0].crosses, NOBODY)
 
     def end(self, verdicts: Iterable[Verdict]) -> None:
@@ -147,7 +147,7 @@ class BatchState:
             for position, (stream, timestamp, document, path, state) in enumerate(tree, first):
                 if stream.feeds is not None:
                     continue
-                if stream.revises and is_early(stream, document, path):
+                if stream.revises and is_passing(stream, document, path):
                     rows.append((stream, timestamp, document, key, position, path))
                     continue
                 last = last_updates.get(stream) or before.get(stream.ref)

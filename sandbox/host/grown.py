@@ -319,7 +319,7 @@ class _Reading:
             document = msgspec.Raw(without_revision(bytes(document)))
         elif not trigger <= timestamp <= highest or (last is not None and timestamp <= last):
             raise MalformedAnswer("not a time that follows from the inputs")
-        if revision is None or (not revision.early and (last is None or timestamp >= last)):
+        if revision is None or (revision.is_kept and (last is None or timestamp >= last)):
             lasts[node] = timestamp
         counts[node] = counts.get(node, 0) + 1
         if self._call.refused and node in self._call.refused:

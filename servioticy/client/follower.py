@@ -68,7 +68,8 @@ class _Followed:
 
     def _seen(self, frame: str) -> str:
         update = json.loads(frame)
-        if not update.get("early"):  # its window's result is still to come, with this timestamp
+        # What is early or taken back is kept nowhere: a result with this timestamp is to come.
+        if not (update.get("early") or update.get("retracted")):
             at = int(update["lastUpdate"])
             self.after = at if self.after is None else max(self.after, at)
         return frame
@@ -166,6 +167,8 @@ def line(frame: str) -> str:
     revision = "  early" if update.get("early") else ""
     if "revision" in update and not revision:
         revision = f"  revision {update['revision']}"
+    if update.get("retracted"):
+        revision += "  retracted"
     return f"{written(update['lastUpdate'])}  {shown}{revision}"
 
 

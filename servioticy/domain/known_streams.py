@@ -76,10 +76,10 @@ def revision_in(stream: KnownStream, document: bytes, path: trees.Path) -> Revis
     return revision_of(document) if stream.revises and path else None
 
 
-def is_early(stream: KnownStream, document: bytes, path: trees.Path) -> bool:
-    """Tell whether this update is of windows that have not ended: it is sent, and kept nowhere."""
+def is_passing(stream: KnownStream, document: bytes, path: trees.Path) -> bool:
+    """Tell whether this update is only sent, and kept nowhere: early, or taken back."""
     revision = revision_in(stream, document, path)
-    return revision is not None and revision.early
+    return revision is not None and not revision.is_kept
 
 
 @dataclass(slots=True, eq=False)

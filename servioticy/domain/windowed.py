@@ -55,7 +55,8 @@ class WindowsOf:
             return it.after, self.inputs
         lengths = it.size, it.every, it.offset, it.gap, it.max, it.count, it.every_count
         cut = it.kind, lengths, it.timezone, it.time, it.delay, it.idle, it.uses, self.inputs
-        return cut if it.fold is None else (*cut, it.fold)
+        more = [it.revisions] if it.revisions == "discard" else []
+        return *cut, *more, *([] if it.fold is None else [it.fold])
 
     @property
     def fold(self) -> Fold | None:

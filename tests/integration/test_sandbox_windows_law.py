@@ -59,7 +59,15 @@ def calls(draw: st.DrawFn) -> Call:
         (Node((Wake(0, 1, 0),), name="windows"), windowed, Node((), same, ((1,),))),
     )
     times = st.integers(1, 12)
-    revisions = st.sampled_from([{}, {}, {"revision": 3}, {"revision": 12, "early": True}])
+    revisions = st.sampled_from(
+        [
+            {},
+            {},
+            {"revision": 3},
+            {"revision": 12, "early": True},
+            {"revision": 2, "retracted": True},
+        ]
+    )
     counts = st.lists(st.integers(0, 9), min_size=inputs, max_size=inputs)
 
     def event(path: tuple[int, ...]) -> Event:

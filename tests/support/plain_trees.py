@@ -193,7 +193,7 @@ class _Growing:
         if revision:
             before = self._region.lasts.get(node)
             is_older = before is not None and output.timestamp < before.timestamp
-            if not is_older and "early" not in revision:
+            if not is_older and revision.keys().isdisjoint(("early", "retracted")):
                 self._region.lasts[node] = output
             return True
         self._region.lasts[node] = output
@@ -206,7 +206,7 @@ class _Growing:
         if not self._region.nodes[node].windowed:
             return {}
         said = json.loads(trigger.document)
-        return {key: said[key] for key in ("revision", "early") if key in said}
+        return {key: said[key] for key in ("revision", "early", "retracted") if key in said}
 
     def _computation(self, trigger: Update, wake: Any) -> Computation:
         region, node = self._region, self._region.nodes[wake.node]

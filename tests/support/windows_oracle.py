@@ -31,6 +31,7 @@ class Shape:
     early: int | None = None
     """So many seconds from one time to the next; 0: with each update."""
     fold: bool = False
+    revisions: str = "accumulate"
     when: bool = False
     """Early results come out where `holds` becomes true of what comes of the window."""
 
@@ -73,6 +74,8 @@ class Window:
     fresh: list[Update] = field(default_factory=list)
     """What has been in no early result."""
     told: int | None = None
+    out: dict[object, tuple[int, list[Update]]] = field(default_factory=dict)
+    """What each window told last: by its end, or of sessions by the first update of each part."""
     held: set[tuple[str, int]] = field(default_factory=set)
     """The windows of which it was true: ends, or of sessions updates in them."""
 
@@ -88,6 +91,44 @@ class Window:
             for begin in (first - n * every for n in range(shape.size // every + 1, -1, -1))
             if begin <= timestamp < begin + shape.size
         ]
+
+    def told_by(self, made: list[Any]) -> list[Any]:
+        """What is told of windows that come out, by what they told before."""
+        found: list[Any] = self._parts(made)
+        for timestamp, updates, *mark in made:
+            if self.shape.revisions == "accumulate" or not isinstance(updates, list):
+                found.append((timestamp, updates, *mark))
+                continue
+            names = {("end", timestamp)}
+            if self.shape.kind == "session":
+                names = {("update", each.order) for each in updates}
+            before = self._before(names)
+            self.out[min(names)] = timestamp, updates
+            if self.shape.revisions == "retract":
+                found += [(*each, "retracted") for each in before]
+            else:
+                old = {each.order for _at, some in before for each in some}
+                updates = [each for each in updates if each.order not in old]
+            if updates:
+                found.append((timestamp, updates, *mark))
+        return found
+
+    def _parts(self, made: list[Any]) -> list[Any]:
+        """What sessions have told that have become parts of others, and are taken back."""
+        if self.shape.revisions != "retract" or self.shape.kind != "session":
+            return []
+        some = [*self.sessions, *[updates for _at, updates, *mark in made if not mark]]
+        firsts = {("update", min(each.order for each in one)) for one in some}
+        inside = {("update", each.order) for one in some for each in one}
+        gone = sorted(key for key in self.out if key in inside - firsts)
+        return [(*self.out.pop(key), "retracted") for key in gone]
+
+    def _before(self, names: set[tuple[str, int]]) -> list[tuple[int, list[Update]]]:
+        """What was told of it; of a session by its first part, of which all told are known."""
+        keys = [key for key in self.out if key in names]
+        if self.shape.revisions == "retract":
+            keys = [key for key in keys if key == min(names)]
+        return [self.out.pop(key) for key in sorted(keys)]
 
     def is_idle(self, member: str) -> bool:
         return self.now - self.sent.get(member, self.since or 0) >= self.shape.idle
@@ -342,7 +383,7 @@ class Interpreter:
         elif isinstance(record, TickRecord):
             at = record.timestamp / 1000
             window = self.windows.get(record.stream)
-            made = window.pass_time(at) if window is not None else []
+            made = window.told_by(window.pass_time(at)) if window is not None else []
             self._results(record.stream, made, 2, waiting)
             if window is not None and not made and window.since is not None:
                 self.verdicts[record.stream, "ticked"] += 1
@@ -362,6 +403,7 @@ class Interpreter:
                 )
                 update = Update(timestamp, value, self._taken[composite], member, seen)
                 ends, made = window.take(update, member, at)
+                made = window.told_by(made)
                 if not made:
                     self.verdicts[composite, ends] += 1
                 self._results(composite, made, depth, waiting)

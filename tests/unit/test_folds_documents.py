@@ -74,6 +74,10 @@ def test_a_stream_without_a_fold_has_the_windows_that_it_had() -> None:
         ({"window": {"type": "sliding", "size": "1m"}}, "bad-window", "cannot be merged"),
         ({"window": {"type": "session", "gap": "1m"}}, "bad-window", "cannot be merged"),
         (
+            {"window": {**TUMBLING, "emit": "updates", "revisions": "discard"}},
+            *("bad-window", "none is beside discard"),
+        ),
+        (
             {"window": {"type": "hopping", "size": "51m", "every": "1m"}},
             "too-much",
             f"more than {MAX_FOLDED} windows",

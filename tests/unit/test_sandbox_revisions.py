@@ -14,6 +14,7 @@ from sandbox.trees import Call, Last, Node, Wake, Wiring
 
 CODE = a_formula("$0")
 REVISION, EARLY = {"revision": 2}, {"revision": 2, "early": True}
+RETRACTED = EARLY | {"retracted": True}
 
 
 def a_call(*said: dict[str, Any]) -> Call:
@@ -33,7 +34,7 @@ def an_answer(*outputs: dict[str, Any], at: int = 8) -> list[Any]:
     return [rows, [[1, "emitted", len(rows), len(rows) - 1, 0, "", [8]]], [], -1]
 
 
-@pytest.mark.parametrize("said", [REVISION, EARLY])
+@pytest.mark.parametrize("said", [REVISION, EARLY, RETRACTED])
 def test_what_windows_say_is_believed_though_it_is_older(said: dict[str, Any]) -> None:
     (part,) = decoded(an_answer(said, said), calls=[a_call(said, said)])
 
@@ -48,6 +49,8 @@ def test_what_windows_say_is_believed_though_it_is_older(said: dict[str, Any]) -
         (REVISION, {}, 8),
         (REVISION, EARLY, 8),
         (EARLY, REVISION, 8),
+        (RETRACTED, EARLY, 8),
+        (REVISION, REVISION | {"retracted": True}, 8),
         (REVISION, {"revision": 3}, 8),
         (REVISION, REVISION, 9),
         (REVISION, {"revision": 2, "more": 1}, 8),

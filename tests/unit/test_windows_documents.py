@@ -24,6 +24,7 @@ WINDOW = jsonschema.Draft202012Validator(
     {"$ref": "#/$defs/window", "$defs": SCHEMA["$defs"]},
 )
 NOT_SAID = {
+    *("there are none, as a win", "in several of them"),
     *("from 1ms to 366d", "from 0ms to 366d", "gap: has to be from 1ms", "from 1mo to 12mo"),
     *("at most 29000 ms long", "at most 86400000 ms long", "shorter than the", "at most 1000"),
     *("at most 1000; take an every that", "shorter than the size", "no 'Berlin'", "there is no"),
@@ -98,6 +99,24 @@ UNDERSTOOD += [
     (
         {"type": "hopping", "size": "100m", "every": "1m", "lateness": "900m"},
         Window("hopping", Length(100 * MINUTE), Length(MINUTE), lateness=900 * MINUTE),
+    ),
+    (
+        TUMBLING | LATE | {"revisions": "discard"},
+        Window("tumbling", Length(20 * MINUTE), lateness=MINUTE, revisions="discard"),
+    ),
+    (
+        HOPPING | LATE | {"revisions": "retract"},
+        Window(
+            "hopping",
+            Length(5 * MINUTE),
+            Length(2 * MINUTE),
+            lateness=MINUTE,
+            revisions="retract",
+        ),
+    ),
+    (
+        SESSION | {"emit": "updates", "revisions": "accumulate"},
+        Window("session", gap=30_000, max=DAY, early=0),
     ),
     (
         SESSION | {"emit": {"every": "100ms"}},
@@ -209,6 +228,16 @@ REFUSED: list[tuple[Any, str, str, str]] = [
         {"type": "hopping", "size": "101m", "every": "1m", "lateness": "1s"},
         *("too-much", "/lateness", "in more than 100 windows"),
     ),
+    (TUMBLING | {"revisions": "retract"}, "bad-window", "/revisions", "there are none, as a win"),
+    (
+        TUMBLING | LATE | {"revisions": "undo"},
+        "no-choice",
+        "/revisions",
+        "one of 'accumulate', 're",
+    ),
+    (TUMBLING | LATE | {"revisions": 1}, "no-choice", "/revisions", "one of 'accumulate', 're"),
+    (HOPPING | LATE | {"revisions": "discard"}, "bad-window", "/revisions", "in several of them"),
+    (SLIDING | {"revisions": "retract"}, "bad-window", "/revisions", "a sliding window has no"),
     (TUMBLING | {"lateness": "334h"}, "too-much", "/lateness", "together may have at most 1000"),
 ]
 

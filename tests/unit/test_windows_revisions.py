@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from windowed_composite import BASE, Composite, windows
 
-from sandbox.revisions import Revision, revision_of
-from servioticy.domain.evaluators.operators import Answer, Ends
+from sandbox.revisions import Revision, revision_of, without_revision
+from servioticy.domain.evaluators.operators import Answer
 from servioticy.domain.evaluators.windows.cutting import MAX_EARLY
 from servioticy.domain.evaluators.windows.head import HEAD, read_head
 
@@ -165,6 +165,10 @@ def test_a_revision_is_what_stands_behind_the_timestamp() -> None:
     assert revision_of(b'{"lastUpdate":5,"revision":7}') == Revision(7, early=False)
     assert revision_of(b'{"lastUpdate":5,"revision":7,"early":true}') == Revision(7, early=True)
     assert revision_of(b'{"t":",\\"revision\\":7}"}') is None
+    retracted = b'{"lastUpdate":5,"revision":7,"retracted":true}'
+    assert revision_of(retracted) == Revision(7, early=False, retracted=True)
+    assert without_revision(retracted) == b'{"lastUpdate":5}'
+    assert revision_of(b'{"lastUpdate":5,"retracted":true}') is None
     assert revision_of(b"") is None
 
 
@@ -205,15 +209,3 @@ def test_a_large_window_does_not_come_out_early() -> None:
     assert number > 100
     assert not read_head(c.entries[HEAD][0]).early
     assert windows(c.put(10_000)) == [(0, 10_000, number + 2), (10_000, 20_000, 1)]
-
-
-def test_what_is_to_come_out_early_counts_as_open() -> None:
-    """A head is one entry."""
-    window = {"type": "tumbling", "size": "1s", "delay": "3000s", "emit": {"every": "2h"}}
-    c = Composite(window)
-    taken = 0
-    with pytest.raises(Ends, match="where those count twice that are still to come out early"):
-        for taken in range(2_000):
-            c.put(taken, at=2_000)
-    assert taken == 1_000
-    assert len(c.entries[HEAD][0]) < 65_536

@@ -216,8 +216,8 @@ class Rows {
     time.dateTime = new Date((at / unitsPerSecond(at)) * 1000).toISOString();
     const cell = row.insertCell();
     const said = this.#body.dataset.derived === "true" ? update : {};
-    if (said.early) {
-      cell.append(time, " ", badge("early")); // it is kept nowhere, so nothing leads to it
+    if (said.early || said.retracted) { // it is kept nowhere, so nothing leads to it
+      cell.append(time, " ", badge(said.retracted ? "retracted" : "early"));
     } else {
       const trace = document.createElement("a");
       trace.href = `${this.#body.dataset.trace}?timestamp=${at}`;

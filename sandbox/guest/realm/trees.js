@@ -178,17 +178,20 @@
   const comes = (node, argument, input) =>
     input === argument || ((node.options & WINDOWED) !== 0 && input !== node.own);
 
-  // Behind the timestamp of a result, where it is one of windows that have not ended, or that have
-  // ended before and are changed (sandbox/revisions.py); else nothing.
+  // Behind the timestamp of a result, where it is one of windows that have not ended, that have
+  // ended before and are changed, or that are taken back (sandbox/revisions.py); else nothing.
   function revisionOf(node, update) {
     if ((node.options & WINDOWED) === 0) return "";
     const value = valueOf(update);
     if (!hasOwn(value, "revision")) return "";
-    return ',"revision":' + value.revision + (isEarly(update) ? EARLY : "");
+    const early = hasOwn(value, "early") ? EARLY : "";
+    return ',"revision":' + value.revision + early + (hasOwn(value, "retracted") ? RETRACTED : "");
   }
 
   const EARLY = ',"early":true';
-  const isEarly = (update) => hasOwn(valueOf(update), "early");
+  const RETRACTED = ',"retracted":true';
+  // Whether it is only sent, and no result that counts.
+  const isPassing = (update) => hasOwn(valueOf(update), "early") || hasOwn(valueOf(update), "retracted");
 
   function lacks(node, argument) {
     const { inputs, own } = node;
@@ -428,7 +431,7 @@
           node: node.number, last: stamp, value: null, text: document, number: made++,
           depth: update.depth + 1, path: many ? pathOf(update, number) : null, only: null, next: null,
         };
-        const isOlder = revision !== "" && (isEarly(update) || (node.last !== null && stamp < node.last.last));
+        const isOlder = revision !== "" && (isPassing(update) || (node.last !== null && stamp < node.last.last));
         if (!isOlder) node.last = output;
         if (update.only !== null || revision !== "") continue; // of a step nothing follows
         tail.next = output;

@@ -53,6 +53,9 @@ def fold_over(window: Window, code: Code, context: Context) -> Fold:
     part = code.part
     if window.kind in NO_FOLD:
         raise part.bad(f"a {window.kind} window has none: {NO_FOLD[window.kind]}", BAD_WINDOW)
+    if window.revisions == "discard":
+        reason = "a state is of all updates of its window, so none is beside discard"
+        raise part.bad(reason, BAD_WINDOW)
     if windows_of_an_update(window) > MAX_FOLDED:
         reason = (
             f"an update would be in more than {MAX_FOLDED} windows, for each of which it runs; "

@@ -19,7 +19,15 @@ from servioticy.domain.documents.durations import MILLISECONDS, length, millisec
 from servioticy.domain.documents.emitting import parse_emit
 from servioticy.domain.documents.errors import Part
 from servioticy.domain.windows import timezones
-from servioticy.domain.windows.model import DEFAULT_IDLE, Kind, Length, Time, Uses, Window
+from servioticy.domain.windows.model import (
+    DEFAULT_IDLE,
+    Kind,
+    Length,
+    Revisions,
+    Time,
+    Uses,
+    Window,
+)
 
 MAX_PANES = 1000
 """Of a window: so many are merged for one result."""
@@ -32,6 +40,7 @@ DEFAULT_MAX = "24h"
 MAX_REVISED = 100
 """Windows that an update is in, where they come out before their end, or after it again."""
 _EVENTS = ("time", "delay", "idle")
+_REVISED = ("emit", "lateness", "revisions")
 
 
 class Keys(NamedTuple):
@@ -47,10 +56,10 @@ class Keys(NamedTuple):
 
 
 KEYS: Mapping[str, Keys] = {
-    "tumbling": Keys(("size",), ("offset", "timezone", *_EVENTS, "emit", "lateness")),
-    "hopping": Keys(("size", "every"), ("offset", *_EVENTS, "emit", "lateness")),
+    "tumbling": Keys(("size",), ("offset", "timezone", *_EVENTS, *_REVISED)),
+    "hopping": Keys(("size", "every"), ("offset", *_EVENTS, *_REVISED)),
     "sliding": Keys(("size",), _EVENTS),
-    "session": Keys(("gap",), ("max", *_EVENTS, "emit")),
+    "session": Keys(("gap",), ("max", *_EVENTS, "emit", "revisions")),
     "count": Keys(("size",), ("every",)),
     "global": Keys((), ()),
 }
@@ -144,6 +153,7 @@ def _of_time(kind: Kind, content: dict[str, Any], part: Part, uses: Uses) -> Win
         idle=idle,
         early=early,
         lateness=lateness,
+        revisions=_revisions(content, kind, uses, part, revised=early is not None or lateness > 0),
         uses=uses,
     )
 
@@ -159,6 +169,25 @@ def _events(content: dict[str, Any], part: Part) -> tuple[Time, int, int]:
     delay = milliseconds(content.get("delay", "0s"), part.at("delay", words="delay"), 0)
     idle = content.get("idle", f"{DEFAULT_IDLE}ms")
     return time, delay, milliseconds(idle, part.at("idle", words="idle"))
+
+
+def _revisions(
+    content: dict[str, Any], kind: Kind, uses: Uses, part: Part, *, revised: bool
+) -> Revisions:
+    """Return what comes of a window once more. Raises BadDocument where nothing does."""
+    if "revisions" not in content:
+        return "accumulate"
+    place = part.at("revisions", words="revisions")
+    choice = cast(Revisions, _choice(content["revisions"], get_args(Revisions), place))
+    if not revised:
+        reason = "there are none, as a window comes out once: it has neither emit nor lateness"
+        raise place.bad(reason, BAD_WINDOW)
+    if choice == "discard" and kind == "hopping":
+        reason = "an update is in several of them, and is still to be told by others: not discard"
+        raise place.bad(reason, BAD_WINDOW)
+    if choice == "discard" and uses.by:
+        raise place.bad("code beside discard does not ask by channels", BAD_WINDOW)
+    return choice
 
 
 def _check_revised(

@@ -127,7 +127,7 @@ class _Growing:
                     if not self._brings_windows(event.node):
                         self._becomes(Last(event.node, event.timestamp, event.document))
                 for each in made:
-                    if not self._is_early(each):
+                    if not self._is_passing(each):
                         self._becomes(Last(each.node, each.timestamp, each.document, each.state))
 
     def take_alone(self, grown: Grown) -> None:
@@ -144,11 +144,11 @@ class _Growing:
         nodes = self._call.wiring.nodes
         return any(nodes[wake.node].windowed for wake in nodes[node].wakes)
 
-    def _is_early(self, made: Made) -> bool:
+    def _is_passing(self, made: Made) -> bool:
         if not self._call.wiring.nodes[made.node].windowed:
             return False
         revision = revision_of(made.document)
-        return revision is not None and revision.early
+        return revision is not None and not revision.is_kept
 
     def _becomes(self, new: Last) -> None:
         last = self._lasts.get(new.node)

@@ -223,7 +223,7 @@ class _Tree:
             revision = revision_of(made.document) if windowed else None
             only = None if revision is None else NOBODY
             self._updates.append(Event(wake.node, made.timestamp, made.document, at, only))
-            if revision is None or not revision.early:
+            if revision is None or revision.is_kept:
                 self._becomes(len(self._updates) - 1, made.state)
 
     def _refusal(self, node: int, path: Path) -> Refusal | None:

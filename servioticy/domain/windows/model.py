@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 Kind: TypeAlias = Literal["tumbling", "hopping", "sliding", "session", "count", "global"]
 Time: TypeAlias = Literal["event", "arrival"]
 """By which time updates are cut: their own `lastUpdate`, or the log's."""
+Revisions: TypeAlias = Literal["accumulate", "retract", "discard"]
+"""What comes of a window once more: all of it, that behind what it told before, or what is new."""
 Unit: TypeAlias = Literal["milliseconds", "days", "months"]
 
 DEFAULT_IDLE = 60_000
@@ -78,6 +80,7 @@ class Window:
     each update, None: never."""
     lateness: int = 0
     """How long after its end a window still takes updates in, by the watermark."""
+    revisions: Revisions = "accumulate"
     uses: Uses = Uses()
     fold: Fold | None = None
     when: str | None = None

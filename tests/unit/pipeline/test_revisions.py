@@ -24,6 +24,7 @@ from servioticy.ports.put_off import TreeKey
 BASE = 1_700_000_000
 WINDOW = {"type": "tumbling", "size": "4s", "emit": "updates", "lateness": "20s"}
 EARLY = b'{"channels":{},"lastUpdate":9,"revision":1,"early":true}'
+RETRACTED = b'{"channels":{},"lastUpdate":9,"revision":1,"retracted":true}'
 REVISED = b'{"channels":{},"lastUpdate":9,"revision":2}'
 
 
@@ -165,7 +166,7 @@ def a_stream() -> KnownStream:
     return KnownStream(StreamRef("so", "c"), 7, 1, 12, composite, read_in=(1,))
 
 
-@pytest.mark.parametrize(("document", "stored"), [(EARLY, 0), (REVISED, 1)])
+@pytest.mark.parametrize(("document", "stored"), [(EARLY, 0), (RETRACTED, 0), (REVISED, 1)])
 def test_revisions_do_not_cross_borders_and_early_ones_are_no_rows(
     document: bytes, stored: int
 ) -> None:
@@ -179,7 +180,7 @@ def test_revisions_do_not_cross_borders_and_early_ones_are_no_rows(
 
 def test_what_is_kept_nowhere_takes_no_bytes() -> None:
     accounts = Accounts()
-    for document in (EARLY, REVISED):
+    for document in (EARLY, RETRACTED, REVISED):
         accounts.note([(a_stream(), 9, document, TreeKey(3, 0), 1, (0, 0))], [])
     uses: dict[Any, Use] = {}
     accounts.add_to(uses)

@@ -47,6 +47,23 @@ CUTS = {
     "tumbling, on a condition": Shape("tumbling", 6, early=0, when=True),
     "hopping, on a condition, revised": Shape("hopping", 6, 2, lateness=5, early=0, when=True),
     "hopping, on a condition, folded": Shape("hopping", 5, 3, early=0, fold=True, when=True),
+    "tumbling, early, taken back": Shape("tumbling", 6, early=0, lateness=5, revisions="retract"),
+    "hopping, taken back": Shape("hopping", 6, 2, lateness=5, early=2, revisions="retract"),
+    "hopping, on a condition, taken back": Shape(
+        "hopping", 5, 3, lateness=4, early=0, when=True, revisions="retract"
+    ),
+    "tumbling, folded, taken back": Shape(
+        "tumbling", 4, lateness=6, fold=True, revisions="retract"
+    ),
+    "sessions, early, taken back": Shape("session", gap=3, most=12, early=0, revisions="retract"),
+    "tumbling, early, only what is new": Shape(
+        "tumbling", 6, early=0, lateness=5, revisions="discard"
+    ),
+    "tumbling, at times, only what is new": Shape(
+        "tumbling", 6, lateness=5, early=3, revisions="discard"
+    ),
+    "tumbling, late, only what is new": Shape("tumbling", 6, lateness=5, revisions="discard"),
+    "sessions, only what is new": Shape("session", gap=3, most=12, early=2, revisions="discard"),
     "sessions, on a condition": Shape("session", gap=3, most=12, early=0, when=True),
 }
 GRAPHS: dict[str, tuple[dict[str, tuple[str, ...]], set[str]]] = {
@@ -93,6 +110,8 @@ def window_of(shape: Shape) -> dict[str, Any]:
     found |= {name: f"{number}s" for name, number in seconds.items() if number}
     if shape.early is not None:
         found["emit"] = {"every": f"{shape.early}s"} if shape.early else "updates"
+    if shape.revisions != "accumulate":
+        found["revisions"] = shape.revisions
     if shape.when:
         found["emit"] = {"when": "true"}
     return found | {"time": "arrival"} if shape.arrival else found
@@ -150,6 +169,8 @@ def put(
 
 def revision_of(update: msgspec.Raw) -> str:
     said = json.loads(bytes(update))
+    if "retracted" in said:
+        return "retracted"
     return "early" if "early" in said else "revised" if "revision" in said else ""
 
 
@@ -176,7 +197,9 @@ def assert_as_interpreted(
         assert emitted == plain.emitted
     else:  # what is early is kept nowhere, so it may be lost
         assert set(emitted) <= set(plain.emitted)
-        assert {each for each in plain.emitted if each[3] != "early"} <= set(emitted)
+        assert {each for each in plain.emitted if each[3] not in ("early", "retracted")} <= set(
+            emitted
+        )
     verdicts = {
         (names[stream][1], kind): times
         for (stream, kind), (times, _last) in state.verdicts.items()

@@ -40,13 +40,16 @@ class Conditions:
         self.problem: tuple[str, str] | None = None
         """The kind of verdict, and why, where it cannot be told whether a window comes out."""
 
-    def let_out(self, coming: Sequence[Closed], outputs: Sequence[Output]) -> list[Output]:
-        """Return the outputs of those that come out: all that have ended, and others by it.
+    def let_out(
+        self, coming: Sequence[Closed], outputs: Sequence[Output]
+    ) -> list[tuple[Closed, Output]]:
+        """Return those that come out, and their outputs: all that have ended, and others by it.
 
         All that is needed has to be known: code is run here.
         """
+        pairs = list(zip(coming, outputs, strict=True))
         if not self._code.has_condition:
-            return list(outputs)
+            return pairs
         held = self._held()
         early = [number for number, each in enumerate(coming) if each.is_early]
         answers = self._asked([outputs[number] for number in early])
@@ -62,7 +65,7 @@ class Conditions:
         self._head.held = sorted(held)
         return [
             each
-            for number, each in enumerate(outputs)
+            for number, each in enumerate(pairs)
             if number in passed or not coming[number].is_early
         ]
 

@@ -16,7 +16,9 @@ from servioticy.domain.windows.model import Window
 class Counted:
     """A window is full in the tree of the update that fills it."""
 
-    def __init__(self, window: Window, head: Head, contents: Contents, folds: Folds) -> None:
+    def __init__(
+        self, window: Window, head: Head, contents: Contents, folds: Folds, _most: int
+    ) -> None:
         self._size = window.count or 1
         self._every = window.every_count or self._size
         self._pane = gcd(self._size, self._every)

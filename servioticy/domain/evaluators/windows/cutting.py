@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.contents import Contents, Input, Taken
 from servioticy.domain.evaluators.windows.folding import Folds
-from servioticy.domain.evaluators.windows.head import MAX_PANES, Head
+from servioticy.domain.evaluators.windows.head import Head
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.verdicts import ERROR
 from servioticy.domain.windows.model import Window
@@ -48,9 +48,16 @@ class Closed(NamedTuple):
     """What a fold has made of it, as JSON; None: there is no fold."""
     number: int = 0
     """Which of those that are open it is: its end, or of sessions their first pane."""
+    before: int = 0
+    """How many of its updates have been told before and are not in it any more."""
 
     @property
     def updates(self) -> int:
+        """How many have come."""
+        return self.before + self.fresh
+
+    @property
+    def fresh(self) -> int:
         """How many are in it."""
         return sum([each.aggregate.count for each in self.inputs if each is not None])
 
@@ -70,8 +77,13 @@ class Found(NamedTuple):
 class Cutting(Protocol):
     """Cuts the updates of one composite, at one place in the log."""
 
-    def __init__(self, window: Window, head: Head, contents: Contents, folds: Folds) -> None:
-        """Raises ValueError where the window cannot be cut in the unit of its timestamps."""
+    def __init__(
+        self, window: Window, head: Head, contents: Contents, folds: Folds, most: int
+    ) -> None:
+        """`most`: panes that may be kept at once.
+
+        Raises ValueError where the window cannot be cut in the unit of its timestamps.
+        """
 
     def take(self, taken: Taken, *, is_newest: bool) -> str:
         """Take an update in, which may be the newest of its stream.
@@ -120,12 +132,10 @@ def earlier(one: int | None, other: int | None) -> int | None:
     return min(one, other)
 
 
-def check_room(head: Head, timestamp: int, what: str) -> None:
-    """Raise Ends where no more may be open: a clock that is wrong takes not all of the room."""
-    fresh = len(head.early) + len(head.changed)
-    if len(head.panes) + fresh >= MAX_PANES:
-        more = ", where those count twice that are still to come out early" if fresh else ""
-        raise Ends(ERROR, f"more than {MAX_PANES} {what} are open{more}")
+def check_room(head: Head, most: int, timestamp: int, what: str) -> None:
+    """Raise Ends where so many are open: a clock that is wrong takes not all of the room."""
+    if len(head.panes) >= most:
+        raise Ends(ERROR, f"more than {most} {what} are open")
     now = head.now * head.per_second // 1000
     if timestamp > now and sum([each.oldest > now for each in head.panes]) >= MAX_AHEAD:
         raise Ends(ERROR, f"more than {MAX_AHEAD} {what} after the log's time are open")

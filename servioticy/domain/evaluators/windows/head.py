@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 
 import msgspec
+
+from servioticy.domain.evaluators.members import IN_HEAD
+from servioticy.domain.windows.model import Window
 
 HEAD = b"w"
 """The key of it."""
@@ -13,7 +17,32 @@ NEVER = -(2**63)
 """Earlier than every timestamp."""
 
 MAX_PANES = 2000
-"""Panes of one composite stream that are kept at once."""
+"""Panes of one composite stream that are kept at once, where they fit into the head."""
+
+_HEAD_BYTES = 64_000
+"""Of a head: an entry has a little more."""
+_PANE_BYTES, _FRESH_BYTES, _NUMBER_BYTES, _MEMBER_BYTES = 30, 19, 9, 32
+"""At most, as MessagePack: of a pane, of one that is still to come out, of a window by its number,
+and of a member beside its name."""
+_BESIDE = 1500
+"""Of all else."""
+_WINDOWS = 100
+"""So many windows may be open beyond one for each pane, where they come out more than once."""
+
+
+def panes_that_fit(window: Window, members: Sequence[str]) -> int:
+    """How many panes a head has room for, with all that may have to be noted of each.
+
+    `members` are the names of the streams that the windows read.
+    """
+    numbers = (window.fold is not None) + (window.when is not None)
+    numbers += 1 + (window.kind == "session") if window.revisions == "retract" else 0
+    fresh = (window.early is not None) + (window.lateness > 0)
+    room = _HEAD_BYTES - _BESIDE - _WINDOWS * numbers * _NUMBER_BYTES
+    if len(members) <= IN_HEAD:
+        room -= sum([len(each.encode("utf-8", "replace")) + _MEMBER_BYTES for each in members])
+    each = _PANE_BYTES + fresh * _FRESH_BYTES + numbers * _NUMBER_BYTES
+    return min(MAX_PANES, room // each)
 
 
 class Member(msgspec.Struct, array_like=True):
@@ -40,6 +69,8 @@ class Pane(msgspec.Struct, array_like=True):
     oldest: int
     newest: int
     """The timestamps in it."""
+    told: int = 0
+    """How many of its updates have been told and are kept no more."""
 
 
 class Gone(msgspec.Struct, array_like=True):
@@ -50,6 +81,13 @@ class Gone(msgspec.Struct, array_like=True):
     panes: list[int]
     folded: list[int] = []
     """Windows that have states of a fold."""
+    told: list[int] = []
+    """Windows of which it is kept what they told last."""
+
+    @property
+    def is_left(self) -> bool:
+        """Whether any of it is still kept."""
+        return bool(self.panes or self.folded or self.told)
 
 
 class Head(msgspec.Struct, array_like=True):
@@ -100,6 +138,10 @@ class Head(msgspec.Struct, array_like=True):
     their numbers, in order."""
     held_by: bytes = b""
     """Which condition that was."""
+    told: list[int] = []
+    """Windows of which it is kept what they told last, by their numbers, in order."""
+    parts: list[int] = []
+    """Those of them that have become parts of others."""
 
     def give_up(self, panes: list[int]) -> None:
         """These are in no window any more, and never come again."""

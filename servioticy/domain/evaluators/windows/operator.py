@@ -34,9 +34,11 @@ from servioticy.domain.evaluators.windows.head import (
     NOTHING,
     Gone,
     Head,
+    panes_that_fit,
     read_head,
     write,
 )
+from servioticy.domain.evaluators.windows.retracting import Retractions
 from servioticy.domain.evaluators.windows.sessions import Sessions
 from servioticy.domain.evaluators.windows.timed import Timed
 from servioticy.domain.evaluators.windows.watermark import Watermark
@@ -48,6 +50,9 @@ from servioticy.domain.windows.model import Uses, Window
 
 MAX_CLOSED = 100
 """Windows that come out of one computation; what is more comes by a time that is due at once."""
+
+MAX_DISCARDED = 200
+"""Windows times inputs of which the contents are given up by one computation."""
 
 MAX_GONE = 8
 """Versions with other windows whose panes are still to be given up."""
@@ -96,10 +101,13 @@ class _Computation:
         self._watermark = Watermark(self._window, self._head, members)
         uses, generation = self._window.uses, self._head.generation
         contents = Contents(entries, len(self._code.inputs), uses, generation)
+        self._contents = contents
+        self._retractions = Retractions(self._window, entries, self._head)
         self._folds = Folds(self._window.fold, step, entries, self._head)
         cutting = CUTTINGS[self._window.kind]
         try:
-            self._cutting = cutting(self._window, self._head, contents, self._folds)
+            most = panes_that_fit(self._window, self._code.members)
+            self._cutting = cutting(self._window, self._head, contents, self._folds, most)
         except ValueError as error:
             raise Ends(ERROR, str(error)) from error
 
@@ -108,16 +116,41 @@ class _Computation:
         kind, message = COLLECTED, ""
         if self._step.argument is not None:
             kind, message = self._take_in(self._step.argument)
-        found = self._cutting.closed(self._watermark, MAX_CLOSED)
+        found = self._cutting.closed(self._watermark, self._most())
         is_clear = self._clear()
         conditions = Conditions(self._code, self._step, self._head)
-        outputs = conditions.let_out(found.closed, list(map(self._output, found.closed)))
+        coming = [each for each in found.closed if each.fresh or not self._discards]
+        pairs = conditions.let_out(coming, list(map(self._output, coming)))
+        if self._discards:
+            self._discard([closed for closed, _ in pairs])
+        outputs = self._retractions.of_parts() + self._retractions.with_former(pairs)
+        is_clear &= not self._retractions.give_up()
         self._keep(found.due if is_clear else self._head.now)
         if self._abandoned:
             return Answer(outputs, ABANDONED, self._abandoned)
         if found.problem:
             return Answer(outputs, ERROR, found.problem)
         return Answer(outputs, *(conditions.problem or (kind, message)))
+
+    @property
+    def _discards(self) -> bool:
+        """Whether what has been told is kept no more."""
+        return self._window.revisions == "discard"
+
+    def _most(self) -> int:
+        """How many windows may come out: what changes with them has to be a computation's."""
+        if self._discards:
+            return max(1, MAX_DISCARDED // len(self._code.inputs))
+        return MAX_CLOSED // 2 if self._window.revisions == "retract" else MAX_CLOSED
+
+    def _discard(self, told: Sequence[Closed]) -> None:
+        """Keep nothing of what these windows have told, where they are open still."""
+        begins = [each.number if self._window.kind == "session" else each.begin for each in told]
+        panes = {each.begin: each for each in self._head.panes}
+        for begin, closed in zip(begins, told, strict=True):
+            if begin in panes:
+                panes[begin].told += closed.fresh
+                self._contents.drop([begin], MAX_CHANGES)
 
     def _keep(self, due: int | None) -> None:
         """Keep the head; what is due at once is so at another time than the one that has come.
@@ -138,7 +171,7 @@ class _Computation:
             return found
         panes = [each.begin for each in found.panes]
         self._abandoned = f"{len(panes)} panes of a version with other windows"
-        left = Gone(found.generation, found.arguments, panes, found.folded)
+        left = Gone(found.generation, found.arguments, panes, found.folded, found.told)
         gone = [*found.gone, left]
         per_second, generation = found.per_second, found.generation + 1
         return Head(
@@ -149,7 +182,7 @@ class _Computation:
             found.now,
             members=found.members,
             generation=generation,
-            gone=[each for each in gone if each.panes or each.folded][-MAX_GONE:],
+            gone=[each for each in gone if each.is_left][-MAX_GONE:],
             closed=found.closed,
             over=max(found.over, found.closed),
         )
@@ -169,7 +202,9 @@ class _Computation:
             del first.panes[: contents.drop(first.panes[:MAX_DROPPED], room, least=0)]
             room = MAX_CHANGES - len(self._entries.changed) - 1
             first.folded = self._folds.clear(first.generation, first.folded, room)
-            self._head.gone = gone if first.panes or first.folded else gone[1:]
+            room = MAX_CHANGES - len(self._entries.changed) - 1
+            first.told = self._retractions.clear(first.generation, first.told, room)
+            self._head.gone = gone if first.is_left else gone[1:]
         return not self._head.gone
 
     def _per_second(self) -> int:

@@ -25,7 +25,10 @@ from servioticy.domain.windows.units import exactly
 class Sessions:
     """Each session is a pane. One that has become as long as it may takes nothing more."""
 
-    def __init__(self, window: Window, head: Head, contents: Contents, _folds: Folds) -> None:
+    def __init__(
+        self, window: Window, head: Head, contents: Contents, _folds: Folds, most: int
+    ) -> None:
+        self._most_panes = most
         self._gap, self._most = _lengths(window, head.per_second)
         self._window = window
         self._times = EarlyTimes(window, head)
@@ -46,7 +49,7 @@ class Sessions:
         if not joined:
             if timestamp + self._gap <= head.closed:
                 return f"a session of {timestamp} would have ended"
-            check_room(head, timestamp, "sessions")
+            check_room(head, self._most_panes, timestamp, "sessions")
             head.panes.insert(head.place(taken.order), Pane(taken.order, oldest, newest))
             self._add(taken.order, taken)
             return ""
@@ -57,8 +60,10 @@ class Sessions:
             head.panes = [each for each in head.panes if each is first or each not in joined]
             for each in joined[1:]:
                 head.early.pop(each.begin, None)
+            head.parts += [each.begin for each in joined[1:] if each.begin in head.told]
             if any(each.begin in head.held for each in joined):
                 head.held = [*sorted({*head.held, first.begin})]
+            first.told = sum([each.told for each in joined])
         first.oldest, first.newest = oldest, newest
         self._add(first.begin, taken)
         return ""
@@ -115,7 +120,16 @@ class Sessions:
         pane, is_early = coming
         end = self._end(pane)
         inputs = self._contents.read([pane.begin])
-        return Closed(pane.oldest, end, end - 1, inputs, is_early, is_early, number=pane.begin)
+        return Closed(
+            pane.oldest,
+            end,
+            end - 1,
+            inputs,
+            is_early,
+            is_early,
+            number=pane.begin,
+            before=pane.told,
+        )
 
     def _end(self, pane: Pane) -> int:
         return end_of(pane, self._window, self._head.per_second)

@@ -47,7 +47,10 @@ class _Coming(NamedTuple):
 class Timed:
     """Cuts by a grid of time."""
 
-    def __init__(self, window: Window, head: Head, contents: Contents, folds: Folds) -> None:
+    def __init__(
+        self, window: Window, head: Head, contents: Contents, folds: Folds, most: int
+    ) -> None:
+        self._most_panes = most
         self._grid = grid_of(window, head.per_second)
         self._is_sliding = window.kind == "sliding"
         self._lateness = -(-window.lateness * head.per_second // 1000)
@@ -68,7 +71,7 @@ class Timed:
             return f"all windows with updates of {taken.timestamp} have ended"
         pane = head.pane(span.begin)
         if pane is None:
-            check_room(head, taken.timestamp, "panes of windows")
+            check_room(head, self._most_panes, taken.timestamp, "panes of windows")
             pane = Pane(span.begin, taken.timestamp, taken.timestamp)
             head.panes.insert(head.place(span.begin), pane)
         pane.oldest = min(pane.oldest, taken.timestamp)
@@ -209,7 +212,8 @@ class Timed:
             raise Ends(ERROR, reason)
         begin = self._grid.begin_of(end)
         inputs, state = self._contents.read(panes), self._folds.state(end)
-        return Closed(begin, end, end - 1, inputs, is_revision, is_early, state, end)
+        before = sum([pane.told for pane in map(self._head.pane, panes) if pane is not None])
+        return Closed(begin, end, end - 1, inputs, is_revision, is_early, state, end, before)
 
     def _panes(self, end: int) -> list[int]:
         head = self._head
