@@ -38,5 +38,6 @@ def ingest(
     definitions = Definitions(PostgresServiceObjects(database), argument_names, parser, parser)
     waiting = UpdatesWaiting(history, limits)
     accepting = Accepting(chosen.requests, waiting, limits, clock)
-    pacing = Pacing(partial(Progress(history, log).hold, seconds=MAX_SECONDS))
+    # Who sends by the API is not seen here.
+    pacing = Pacing(partial(Progress(history, log).hold, seconds=MAX_SECONDS), sees_most=False)
     return Ingest(addresses, log, definitions, limits, accepting, pacing)

@@ -100,9 +100,17 @@ class Turn:
 class Pacing:
     """Gives turns to those who send much. Threads may share it."""
 
-    def __init__(self, wait: Wait = no_wait, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        wait: Wait = no_wait,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        sees_most: bool = True,
+    ) -> None:
+        """Without `sees_most`, as most send by another process, nobody counts as alone."""
         self._wait = wait
         self._clock = clock
+        self._sees_most = sees_most
         self._lock = threading.Lock()
         self._tenants: OrderedDict[int, _Tenant] = OrderedDict()
         self._senders: dict[int, _Senders] = {}
@@ -150,6 +158,8 @@ class Pacing:
 
     def _is_shared(self, partition: int, tenant: int) -> bool:
         """Whether others send there, too."""
+        if not self._sees_most:
+            return True
         found = self._senders.get(partition)
         return found is not None and self._clock() - found.others_at(tenant) <= ACTIVE_SECONDS
 

@@ -163,6 +163,22 @@ def test_who_is_alone_in_a_partition_waits_for_nothing() -> None:
     assert waits.asked == [[Awaited(0, 1)]]
 
 
+def test_where_most_send_by_another_process_nobody_counts_as_alone() -> None:
+    """The broker does not see whom the API lets send to the same partition."""
+    asked: list[Collection[Awaited]] = []
+
+    def wait(awaited: Collection[Awaited]) -> Sequence[Ended]:
+        asked.append(set(awaited))
+        return [Ended(How.STORED, at_once=True)]
+
+    pacing = Pacing(wait, sees_most=False)
+    for _ in range(2):
+        with pacing.turn([an_address()]) as turn:
+            turn.appended = AT_ONCE
+
+    assert asked == [{Awaited(0, 1)}]
+
+
 def test_others_are_there_for_a_while_and_however_often_the_tenant_sends() -> None:
     waits = Waits(0)
     for _ in range(4):
