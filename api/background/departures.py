@@ -22,11 +22,14 @@ PAUSE_SECONDS = 1.0
 """After a look that found nothing to do: perhaps the pipeline is not done yet."""
 FIRST = (
     *("tokens", "members", "console_sessions", "job_items", "jobs", "dead_deliveries"),
-    *("subscriptions", "idempotency", "claims", "claim_codes"),
+    *("subscriptions", "idempotency", "claims", "claim_codes", "aspects"),
 )
 """Tables of which a piece goes at a time, each once the one before is empty."""
 THEN = ("template_versions", "templates")
-LAST = ("received_grants", "usage_of_others", "rest_of_service_objects", "audit")
+LAST = (
+    *("received_grants", "usage_of_others", "rest_of_service_objects", "aspect_minutes"),
+    "audit",
+)
 
 log = logging.getLogger("api.background")
 

@@ -93,6 +93,7 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
         Quota("documents", 100_000, "Service Objects", None, Kind.COUNTED),
         Quota("streams", 1_000_000, "streams of Service Objects", None, Kind.COUNTED),
         Quota("subscriptions", 100_000, "subscriptions", None, Kind.COUNTED),
+        Quota("aspects", 100, "streams that are measured by the minute", None, Kind.COUNTED),
         Quota("members", 1_000, "members", None, Kind.COUNTED),
         Quota(TOKENS, 10_000, "tokens that are good", None, Kind.COUNTED),
         Quota(

@@ -14,7 +14,9 @@ from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 from servioticy.storage.used_grants import used_grants
 
-STATEMENTS = ("account", "account_processor", "account_stored", "account_in_all")
+STATEMENTS = (
+    *("account", "account_processor", "account_watched", "account_stored", "account_in_all"),
+)
 
 
 def account(database: Database, uses: Sequence[Use]) -> None:

@@ -14,6 +14,7 @@ from servioticy.storage.database import Database
 QUOTA = {
     "tokens": "tokens",  # and those of Service Objects, MOST_OF_ONE each
     "members": "members",
+    "aspects": "aspects",
     "service_objects": "documents",  # deleted ones: OBJECTS_KEPT_DAYS
     "definitions": "document-bytes",
     "streams": "streams",
@@ -81,6 +82,7 @@ OTHERWISE = {
     "crossings": "until they are where they were sent, which is before much more is taken",
     "log_identity": "one",
     "retention": "one row, of a setting",
+    "aspect_minutes": "a day of minutes of an aspect: account_watched in accounts.sql",
     "measurements": "postgres_rows of the file of aspects: the oldest go with each that come",
     "log_losses": "an operator accepts them",
     "migrations": "our files",

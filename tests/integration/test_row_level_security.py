@@ -54,6 +54,7 @@ ALL_TENANTS = {
         *("search_blocks", "put_off", "grants", "usage_hours", "stored_amounts", "used_amounts"),
         *("quotas", "inputs_from_outside", "outside_readers", "marks"),
         *("jobs", "backfills", "backfilled"),
+        *("aspects", "aspect_minutes"),
     },
     Role.DELIVERY: {
         *("tenants", "tokens", "service_objects", "streams", "subscriptions", "cursors"),

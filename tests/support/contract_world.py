@@ -106,6 +106,9 @@ def a_world(served: Served) -> World:
     (wanted,) = given.values()
     names["grant"] = tenant.ask("POST", f"{stream}/grants", json=wanted).get_json()["id"]
     names["filled"] = tenant.create(COMPUTED)
+    wanted = {"serviceObject": names["filled"], "stream": "fahrenheit"}
+    answer = tenant.ask("POST", "/monitoring/aspects", json=wanted)
+    names["aspect"] = answer.get_json()["id"]
     path = f"/{names['filled']}/streams/fahrenheit/backfill"
     names["backfill"] = tenant.ask("POST", path, json={"from": 0, "to": 1}).get_json()["job"]
     served.store()

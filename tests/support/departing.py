@@ -8,7 +8,9 @@ from contract_world import a_world
 
 from api.app import SERVICES
 from api.background.departures import Departures
+from servioticy.domain.model import StreamRef
 from servioticy.domain.records import DeletionRecord
+from servioticy.ports.accounts import Use
 from servioticy.ports.batches import Batch
 from servioticy.ports.effects import Delete
 
@@ -47,4 +49,11 @@ def tenant_of(served: Served, caller: Caller) -> int:
 @pytest.fixture
 def going(served: Served) -> Caller:
     """A tenant with something of every kind."""
-    return a_world(served).tenant
+    world = a_world(served)
+    tenant, stream = (
+        tenant_of(served, world.tenant),
+        StreamRef(world.names["filled"], "fahrenheit"),
+    )
+    # Of an aspect: what is measured is a row of its own.
+    served.platform.store.account([Use(tenant, stream, tenant, computations={"emitted": 1})])
+    return world.tenant

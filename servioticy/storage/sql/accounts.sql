@@ -58,6 +58,39 @@ HAVING sum(u.stored_bytes - u.replaced_bytes) <> 0
     ON CONFLICT (tenant_id) DO UPDATE
    SET bytes = greatest(0, stored_amounts.bytes + excluded.bytes);
 
+-- account_watched --
+-- By the minute, of streams that their tenant has measured; what is older than a day goes.
+WITH measured AS (
+    SELECT u.tenant_id, aspects.id AS aspect, sum(u.stored_rows) AS stored_rows,
+           sum(u.stored_bytes) AS stored_bytes, sum(u.processor_us) AS processor_us,
+           counts_summed(u.computations::jsonb) AS computations
+      FROM unnest(%(tenants)s::bigint[], %(service_objects)s::text[], %(streams)s::text[],
+                  %(stored_rows)s::bigint[], %(stored_bytes)s::bigint[],
+                  %(processor_us)s::bigint[], %(computations)s::text[])
+           AS u (tenant_id, service_object, stream, stored_rows, stored_bytes, processor_us,
+                 computations)
+      JOIN aspects ON aspects.tenant_id = u.tenant_id
+       AND aspects.service_object = u.service_object
+       AND aspects.stream = u.stream
+     GROUP BY 1, 2
+), gone AS (
+    DELETE FROM aspect_minutes
+     USING measured
+     WHERE aspect_minutes.tenant_id = measured.tenant_id
+       AND aspect_minutes.aspect = measured.aspect
+       AND minute <= this_minute() - 86400000
+)
+INSERT INTO aspect_minutes (tenant_id, aspect, minute, stored_rows, stored_bytes, processor_us,
+                            computations)
+SELECT tenant_id, aspect, this_minute(), stored_rows, stored_bytes, processor_us, computations
+  FROM measured
+ ORDER BY 1, 2
+    ON CONFLICT (tenant_id, aspect, minute) DO UPDATE
+   SET stored_rows = aspect_minutes.stored_rows + excluded.stored_rows,
+       stored_bytes = aspect_minutes.stored_bytes + excluded.stored_bytes,
+       processor_us = aspect_minutes.processor_us + excluded.processor_us,
+       computations = counts_added(aspect_minutes.computations, excluded.computations);
+
 -- account_in_all --
 -- Computations and processor time, for the quotas of each tenant: in the order in which all note
 -- them.

@@ -21,6 +21,19 @@ DELETE FROM tokens
    AND digest IN (SELECT digest FROM tokens WHERE tenant_id = %(tenant)s LIMIT %(most)s)
 RETURNING 1;
 
+-- aspects --
+DELETE FROM aspects
+ WHERE tenant_id = %(tenant)s
+   AND id IN (SELECT id FROM aspects WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
+-- aspect_minutes --
+DELETE FROM aspect_minutes
+ WHERE tenant_id = %(tenant)s
+   AND (aspect, minute) IN (SELECT aspect, minute FROM aspect_minutes
+                             WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
 -- members --
 DELETE FROM members
  WHERE tenant_id = %(tenant)s

@@ -115,6 +115,11 @@ SELECT (SELECT coalesce(sum(bytes), 0)
           FROM template_versions
          WHERE tenant_id = %(tenant)s);
 
+-- aspects --
+SELECT count(*)
+  FROM aspects
+ WHERE tenant_id = %(tenant)s;
+
 -- members --
 SELECT count(*)
   FROM members
