@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from flask import Flask, request
@@ -23,7 +23,7 @@ from api.http.read_after_write import ReadAfterWrite
 from api.http.reading import is_counted
 from api.resources import blueprints
 from api.search.searching import Searches, SearchesHere
-from api.services import Check, Services
+from api.services import Check, CheckPrograms, Services
 from api.trials.stored import Stored
 from api.trials.trial import Trials
 from api.trials.trying import NoSandbox, TrialsHere
@@ -36,6 +36,7 @@ from ingest.parsing.document_parser import DocumentParser
 from ingest.progress import Progress
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names as read_argument_names
+from sandbox.program import Program
 from servioticy import bootstrap
 from servioticy.bootstrap import Ports
 from servioticy.domain.documents import BadDocument
@@ -56,12 +57,18 @@ def no_problems(_definition: Definition) -> list[BadDocument]:
     return []
 
 
+def no_problems_of_programs(programs: Sequence[Program]) -> Sequence[Sequence[str]]:
+    """Accept every program."""
+    return [() for _ in programs]
+
+
 def create_app(
     ports: Ports,
     settings: Settings,
     clock: Callable[[], float] = time.time,
     argument_names: ArgumentNames = read_argument_names,
     check: Check = no_problems,
+    check_programs: CheckPrograms = no_problems_of_programs,
     searches: Searches | None = None,
     trials: Trials | None = None,
 ) -> Flask:
@@ -85,6 +92,7 @@ def create_app(
         clock=clock,
         argument_names=argument_names,
         check=check,
+        check_programs=check_programs,
         definitions=definitions,
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         searches=searches or SearchesHere(ports.history, ports.statements("search")),

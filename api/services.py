@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from api.http.idempotency import Idempotency
@@ -13,6 +13,7 @@ from api.trials.trial import Trials
 from ingest.ingest import Ingest
 from ingest.parsing.batch_reader import BatchReader
 from ingest.parsing.definitions import Definitions
+from sandbox.program import Program
 from servioticy.bootstrap import Ports
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
@@ -22,6 +23,9 @@ from servioticy.settings.places import EVERYWHERE, scheme
 
 Check = Callable[[Definition], list[BadDocument]]
 """Looks at the snippets of a new definition; what is wrong with them, each with its place."""
+
+CheckPrograms = Callable[[Sequence[Program]], Sequence[Sequence[str]]]
+"""Looks at programs; what is wrong with each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class Services:
     clock: Callable[[], float]
     argument_names: ArgumentNames
     check: Check
+    check_programs: CheckPrograms
     definitions: Definitions
     reads: ReadAfterWrite
     searches: Searches

@@ -25,8 +25,15 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     ports = bootstrap.ports(settings)
     searches = SearchesApart(searching_process(settings))
     trials = TrialsApart(trying_process(settings))
-    check = Snippets(pool).problems
-    app = create_app(ports, settings, check=check, searches=searches, trials=trials)
+    snippets = Snippets(pool)
+    app = create_app(
+        ports,
+        settings,
+        check=snippets.problems,
+        check_programs=snippets.of_programs,
+        searches=searches,
+        trials=trials,
+    )
     app.before_request(note_route)
     services = app.extensions[SERVICES]
     worker(services).start()

@@ -21,6 +21,7 @@ PROGRAMS = {
     "pipeline": "run the streaming job alone",
     "delivery": "run the WebSocket delivery alone",
     "broker": "run MQTT and STOMP alone",
+    "functions": "run what works on workflows alone",
 }
 EPILOG = """\
 To begin:  servioticy up --demo

@@ -33,6 +33,7 @@ PIPELINE_SECONDS = 120.0
 NO_LOGINS: Mapping[Role, Login] = {}
 READY_FILE = "SERVIOTICY_READY_FILE"
 ALIVE_FILE = "SERVIOTICY_ALIVE_FILE"
+FUNCTIONS_READY_FILE = "SERVIOTICY_FUNCTIONS_READY_FILE"
 ALIVE_SECONDS = 10.0
 """The broker touches its file each second; its port may be another's, or none."""
 
@@ -165,7 +166,16 @@ def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -
         lambda: _is_touched(alive_file),
         before=lambda: alive_file.unlink(missing_ok=True),
     )
-    return [pipeline, api, delivery, broker]
+    working_file = settings.data_path / "functions.ready"
+    functions = Program(
+        "functions",
+        _module("functions"),
+        {**environment(Role.DELIVERY), FUNCTIONS_READY_FILE: str(working_file)},
+        working_file.exists,
+        before=lambda: working_file.unlink(missing_ok=True),
+        together=True,
+    )
+    return [pipeline, api, delivery, functions, broker]
 
 
 def is_well(settings: Settings, port: int, path: str) -> bool:

@@ -23,6 +23,7 @@ from delivery.transports.devices import Devices
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
+from delivery.workflows import Workflows
 from monitoring import following
 from servioticy import bootstrap
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
@@ -33,6 +34,7 @@ from servioticy.metrics.loop_lag import LoopLag
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url, callback_networks, own_ports
 from servioticy.storage.actuations import PostgresActuations
+from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import Deliverer, PostgresCursors
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
@@ -79,10 +81,12 @@ async def run(chosen: Settings) -> None:
         lambda: feeds.is_owner,
     )
     pulls = Pulls()
+    workflows = Workflows(PostgresAtoms(database), quotas(chosen), quotas_given.of_all)
     receivers = {
         "actions": actuating.acting.receive,
         "http": callbacks.receive,
         "pull": pulls.receive,
+        "workflow": workflows.receive,
     }
     reception = hub.reception
     places = {SOCKETS: reception.admitted, LIVE_SUBSCRIPTIONS: reception.subscriptions}

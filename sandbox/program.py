@@ -11,6 +11,8 @@ from typing import Any, Literal
 from sandbox.text import argument_names
 
 __all__ = [
+    "ANY_JSON",
+    "ATOMS",
     "FAULT_KINDS",
     "HOLDS",
     "INPUT",
@@ -34,6 +36,11 @@ RESULT = -2
 JSON = "json"
 """As the type of a ChannelCode: any JSON, null too. No channel of a document is of this type: it
 is what a fold keeps, and messages call it by its name alone."""
+
+ATOMS = "atoms"
+"""The same for what a procedure of a workflow makes, where nothing is null."""
+
+ANY_JSON = frozenset({JSON, ATOMS})
 
 HOLDS = "holds"
 """As the type of a ChannelCode: whether an expression is true, whatever its value is. It sees what
@@ -67,7 +74,7 @@ class ChannelCode:
     @property
     def what(self) -> str:
         """What messages call it."""
-        return self.name if self.type in (HOLDS, JSON) else f"channel {self.name}"
+        return self.name if self.type in (HOLDS, *ANY_JSON) else f"channel {self.name}"
 
 
 PathStep = str | int | tuple[Any, ...]

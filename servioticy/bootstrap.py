@@ -30,6 +30,7 @@ from servioticy.messaging.log_writer import LogWriter
 from servioticy.messaging.stretches import Appender, Stretches
 from servioticy.ports.actuations import ActuationRecords
 from servioticy.ports.addresses import Addresses
+from servioticy.ports.atoms import Atoms
 from servioticy.ports.cursors import Sources
 from servioticy.ports.history import History
 from servioticy.ports.log import BatchLog
@@ -41,6 +42,7 @@ from servioticy.settings import Settings
 from servioticy.settings.places import EVERYWHERE, api_url
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.addresses import PostgresAddresses
+from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
@@ -130,6 +132,7 @@ class Ports:
     actuations: ActuationRecords
     sources: Sources
     history: History
+    atoms: Atoms
     log: BatchLog
     emitted_ends: Callable[[], Mapping[int, int]]
     """Tells by partition how far the topic of what is emitted reaches. May raise Unavailable."""
@@ -229,6 +232,7 @@ def ports_on(
         actuations=PostgresActuations(database),
         sources=PostgresSources(database),
         history=PostgresHistory(database),
+        atoms=PostgresAtoms(database),
         log=log,
         emitted_ends=emitted_ends,
     )

@@ -18,7 +18,7 @@ import orjson
 from servioticy.often import WINDOW_SECONDS, NotTooOften
 from servioticy.tracebacks import Tracebacks
 
-OURS = ("servioticy", "api", "ingest", "delivery", "pipeline", "sandbox")
+OURS = ("servioticy", "api", "ingest", "delivery", "pipeline", "functions", "sandbox")
 """What the loggers of our own events begin with."""
 
 MAX_TEXT = 2_000

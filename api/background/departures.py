@@ -23,6 +23,8 @@ PAUSE_SECONDS = 1.0
 FIRST = (
     *("tokens", "members", "console_sessions", "job_items", "jobs", "dead_deliveries"),
     *("subscriptions", "idempotency", "claims", "claim_codes", "aspects"),
+    # Without its workflows no atom is worked on, and none comes in any more.
+    *("workflow_versions", "workflows", "atoms", "atom_counts", "workflow_instances"),
 )
 """Tables of which a piece goes at a time, each once the one before is empty."""
 THEN = ("template_versions", "templates")

@@ -78,6 +78,17 @@ def old_usage(services: Services) -> Forgetting:
     return Forgetting(stored, ("forget", "forget_grants"), age, ACCOUNTS_AT_ONCE)
 
 
+def old_atoms(services: Services) -> Forgetting:
+    """Return the one for dead letters and results of workflows, and for what their steps did."""
+    stored, kept = services.ports.statements("workflows"), services.settings.usage.days * DAY_MS
+
+    def ages() -> dict[str, int]:
+        now = services.now()
+        return {"before": now - DEAD_KEPT_DAYS * DAY_MS, "hours_before": now - kept}
+
+    return Forgetting(stored, ("forget", "forget_collected", "forget_hours"), ages)
+
+
 def left_behind(services: Services) -> Forgetting:
     """Return the one for what was deleted, has ended or has been answered, and is still there."""
 

@@ -17,7 +17,7 @@ from api.backfills.jobs import BackfillJobs
 from api.backfills.plan import Backfills
 from api.background.departures import Departures
 from api.background.ended_grants import EndedGrants
-from api.background.forgetting import left_behind, old_entries, old_tokens, old_usage
+from api.background.forgetting import left_behind, old_atoms, old_entries, old_tokens, old_usage
 from api.background.lost_ends import LostEnds
 from api.fleets.groups import Groups
 from api.fleets.jobs import Jobs
@@ -106,6 +106,7 @@ def worker(services: Services) -> Worker:
         "groups": Groups(services),
         "old_entries": old_entries(services),
         "old_tokens": old_tokens(services),
+        "old_atoms": old_atoms(services),
         "left_behind": left_behind(services),
         "departures": Departures(services),
         "jobs": Jobs(services),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from string import hexdigits
 from typing import NamedTuple
 
-from api.console.layout import Edge
+from servioticy.domain.layout import Edge
 
 LIKE = "like:"
 """What names of boxes begin with that hold several devices."""

@@ -14,9 +14,9 @@ from api.console.asking import Api
 from api.console.devices import following_page
 from api.console.documents import streams_of
 from api.console.folding import Folded, folded, is_like
-from api.console.layout import HEIGHT, WIDTH, Edge, laid_out
 from api.console.showing import plural
 from servioticy.domain.console import ROOT
+from servioticy.domain.layout import HEIGHT, WIDTH, Edge, laid_out
 
 OBJECTS = 50
 """Service Objects on a page; what is made of their streams comes with them."""

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from flask import Flask, g, render_template, request
 
 from api.console.asking import Api
-from api.console.layout import HEIGHT, WIDTH, laid_out
 from api.console.names import Names
 from api.console.streams import HARMLESS
 from servioticy.domain.console import ROOT
+from servioticy.domain.layout import HEIGHT, WIDTH, laid_out
 from servioticy.domain.verdicts import EMITTED, VERDICTS
 
 KNOWN = {

@@ -47,19 +47,22 @@ class Snippets:
             if stream.composite is not None
             for each in programs_of(stream)
         ]
-        programs = [each for *_, each in composites]
-        try:
-            problems = self._pool.check_all(programs, within=self._seconds)
-        except TookTooLong as error:
-            reason = "The code of the document takes too long to check"
-            raise BadDocument(reason, "", TOO_SLOW) from error
-        except InfraError as error:
-            raise Unavailable(f"the sandbox cannot look at the code: {error}") from error
+        problems = self.of_programs([each for *_, each in composites])
         return [
             each
             for (ref, composite, _), found in zip(composites, problems, strict=True)
             for each in _placed(ref, composite, found)
         ]
+
+    def of_programs(self, programs: Sequence[Program]) -> list[list[str]]:
+        """Return what is wrong with each. Raises BadDocument, Unavailable as `problems` does."""
+        try:
+            return self._pool.check_all(programs, within=self._seconds)
+        except TookTooLong as error:
+            reason = "The code of the document takes too long to check"
+            raise BadDocument(reason, "", TOO_SLOW) from error
+        except InfraError as error:
+            raise Unavailable(f"the sandbox cannot look at the code: {error}") from error
 
 
 def _placed(ref: StreamRef, composite: Composite, problems: list[str]) -> Iterator[BadDocument]:

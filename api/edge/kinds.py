@@ -10,6 +10,8 @@ ASKING = ("/lastUpdates", "/search")
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 LONG_ONES = frozenset({"search", "aggregates", "export"})
 """Reads of a stream that may look at all of it."""
+MANY = ("updates", "atoms")
+"""What comes in batches."""
 TRY = "try"
 """What is asked of a Service Object by whoever tries a change: it stores nothing."""
 READING = ("reads", "long")
@@ -43,4 +45,4 @@ def kind(method: str, path: str, size: int = 0) -> str:
         return "claims"
     if method == "PUT" and len(names) == 3 and names[1] == "streams":
         return "updates" if size < LARGE_BYTES else "batches"
-    return "batches" if method == "POST" and names[-1] == "updates" else "changes"
+    return "batches" if method == "POST" and names[-1] in MANY else "changes"

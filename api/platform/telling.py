@@ -45,6 +45,7 @@ class Programs:
             "pipeline": settings.pipeline.metrics_port,
             "delivery": settings.delivery.metrics_port,
             "broker": settings.mqtt.metrics_port,
+            "functions": settings.functions.metrics_port,
             "up": settings.embedded.metrics_port,
         }
         self._fetch = fetch or fetched

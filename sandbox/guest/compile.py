@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from sandbox.guest.engines import Engine, Handle, NotParsed
-from sandbox.program import HOLDS, INPUT, JSON, RESULT, Path, Program
+from sandbox.program import ANY_JSON, HOLDS, INPUT, RESULT, Path, Program
 from sandbox.text import IDENTIFIER, argument_names, normal_type, skip_blank, without_end
 
 _PLACES = ("(function(){return (", "\n)})"), ("(function(){return [0?", "\n:0]})")
@@ -36,7 +36,7 @@ Place: TypeAlias = tuple[int, int, str]
 
 _ODD_LINES = re.compile("\r(?!\n)|[\u2028\u2029]")
 
-_SCALARS = frozenset({"number", "string", "boolean", "geo_point", HOLDS, JSON})
+_SCALARS = frozenset({"number", "string", "boolean", "geo_point", HOLDS}) | ANY_JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _known(name: str) -> bool:
 
 def _variables(program: Program) -> list[tuple[str, int, Path]]:
     """Return the names that the code can see, each with its argument and path."""
-    if any(each.type == JSON for each in program.channels):
+    if any(each.type in ANY_JSON for each in program.channels):
         return []  # it sees its arguments only, of which it may change one
     if program.dialect == "expression":
         return [(each.name, each.argument, each.path) for each in program.bindings]

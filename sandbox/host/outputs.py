@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from sandbox.host.answers import MalformedAnswer
-from sandbox.program import HOLDS, JSON, Program
+from sandbox.program import ATOMS, HOLDS, JSON, Program
 from sandbox.text import normal_type, well_formed
 
 MAX_OUTPUT_BYTES = 1_000_000
@@ -24,6 +24,7 @@ _NUMBER = r"-?[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?"
 _SCALARS: dict[str, Any] = {
     HOLDS: bool,
     JSON: Any,
+    ATOMS: Any,
     "number": float,
     "string": str,
     "boolean": bool,

@@ -59,6 +59,7 @@ SOCKETS = "sockets"
 LIVE_SUBSCRIPTIONS = "live-subscriptions"
 REQUESTS = "requests-waiting"
 UPDATES_WAITING = "updates-waiting"
+ATOMS, ATOM_BYTES = "atoms-waiting", "atom-bytes-waiting"
 
 
 @cache
@@ -131,6 +132,8 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
             None,
             Kind.OPEN,
         ),
+        Quota(ATOMS, 100_000, "atoms that wait in the queues of workflows", None, Kind.OPEN),
+        Quota(ATOM_BYTES, 268_435_456, "bytes of atoms that wait in the queues", None, Kind.OPEN),
     )
     return MappingProxyType({quota.name: quota for quota in each})
 

@@ -49,7 +49,7 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
         post_filter=composite.post_filter,
         bindings=_bindings(composite.references, names),
     )
-    return _identified(content, program_name(ref, version))
+    return identified(content, program_name(ref, version))
 
 
 def fold_program(fold: Fold, inputs: Sequence[str], name: str) -> Program:
@@ -58,7 +58,7 @@ def fold_program(fold: Fold, inputs: Sequence[str], name: str) -> Program:
     What it makes is a channel's value that is any JSON.
     """
     channels = (ChannelCode(FOLD, fold.code, JSON),)
-    return _identified(Program("", "function", (STATE, *inputs), channels), name)
+    return identified(Program("", "function", (STATE, *inputs), channels), name)
 
 
 def condition_program(code: WindowsOf, inputs: Sequence[str], name: str) -> Program:
@@ -111,7 +111,8 @@ def _programs_of_windows(code: WindowsOf, inputs: Sequence[str], name: str) -> I
         yield condition_program(code, inputs, name)
 
 
-def _identified(content: Program, name: str) -> Program:
+def identified(content: Program, name: str) -> Program:
+    """The program with an id that those of equal code share, unless it throws dice."""
     text = encode_program(content)
     digest = sha256(text).hexdigest()
     return replace(content, id=f"{digest} {name}" if CHANCE in text else digest)

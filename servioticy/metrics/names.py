@@ -142,6 +142,18 @@ BRIDGES = Metric(
     "broker",
     "connections to the MQTT broker of `bridge_url`, of which each of `bridge_tenants` has one",
 )
+FUNCTIONS_PROCESSES = Metric(
+    "servioticy_functions_processes",
+    "gauge",
+    "functions",
+    "processes that work on atoms of workflows: 0 while nothing waits for anybody",
+)
+FUNCTIONS_STARTS = Metric(
+    "servioticy_functions_starts_total",
+    "counter",
+    "functions",
+    "how often such a process was started",
+)
 LAG = Metric(
     "servioticy_lag_records",
     "gauge",

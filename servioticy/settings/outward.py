@@ -212,6 +212,32 @@ class Bridge:
 
 
 @dataclass(frozen=True, slots=True)
+class Functions:
+    """Workflows: what works on atoms."""
+
+    PREFIX: ClassVar[str] = "functions_"
+
+    metrics_port: MetricsPort = setting(9405, "port of the `/metrics` of functions; 0: none")
+    instances: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        8, "instances of procedures and sinks that one machine runs at once"
+    )
+    instances_per_tenant: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        4, "of these, instances of one tenant"
+    )
+    lifetime_seconds: Annotated[float, Meta(ge=1, le=3_600)] = setting(
+        60.0, "how long an instance lives at most; then it gives back what it holds"
+    )
+    visibility_seconds: Annotated[float, Meta(ge=2, le=7_200)] = setting(
+        90.0,
+        "how long an atom that was taken is shown to nobody else: ten seconds more than an "
+        "instance lives, at least",
+    )
+    idle_seconds: Annotated[float, Meta(ge=0, le=86_400)] = setting(
+        30.0, "after how long without work the process that works on atoms ends"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What tenants are told that they have used, and what it costs."""
 
@@ -224,6 +250,9 @@ class Usage:
     per_million_computations: Price = setting(0.0, "price of a million computations")
     per_processor_hour: Price = setting(0.04, "price of an hour of scripts' processor time")
     per_gigabyte: Price = setting(0.1, "price of 10^9 bytes of updates stored")
+    per_million_atoms: Price = setting(
+        0.0, "price of a million atoms that a step of a workflow has finished"
+    )
     per_million_deliveries: Price = setting(0.0, "price of a million updates given to subscribers")
 
 

@@ -31,6 +31,7 @@ from servioticy.settings.outward import (
     Api,
     Bridge,
     Delivery,
+    Functions,
     Identity,
     Mqtt,
     Requests,
@@ -278,6 +279,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     spark: Spark = field(default_factory=Spark)
     sandbox: Sandbox = field(default_factory=Sandbox)
+    functions: Functions = field(default_factory=Functions)
     usage: Usage = field(default_factory=Usage)
     identity: Identity = field(default_factory=Identity)
     embedded: Embedded = field(default_factory=Embedded)

@@ -36,6 +36,7 @@ QUOTA = {
     "cursors": "subscriptions",
     "callback_tests": "subscriptions",
     "put_off": "updates-waiting",
+    "atoms": "atoms-waiting",
     "job_items": "documents",
     "backfilled": "stored-bytes",  # and MOST_MADE rows of a backfill
 }
@@ -58,6 +59,10 @@ CONSTANT = {
     "template_versions": "api.resources.template_jobs.MAX_VERSIONS",
     "claim_codes": "api.resources.claim_codes.MOST_USES",
     "claims": "api.resources.claim_codes.MOST_USES",
+    "workflows": "api.resources.workflows.MAX_WORKFLOWS",
+    "workflow_versions": "api.resources.workflows.MAX_VERSIONS",
+    "dead_atoms": "servioticy.storage.atoms.MAX_DEAD",
+    "collected_atoms": "servioticy.storage.atoms.MAX_COLLECTED",
     "jobs": "api.resources.jobs.KEPT",
     "backfills": "api.resources.jobs.KEPT",  # one of a job
 }
@@ -74,6 +79,9 @@ OTHERWISE = {
     "membership_marks": "one of a tenant",
     "group_looks": "one of a tenant",
     "usage_hours": "a stream and an hour, for usage_days",
+    "atom_counts": "eight of a step of a version",
+    "workflow_instances": "functions_instances of a machine, and those killed until their end",
+    "workflow_hours": "a step and an hour, for usage_days",
     "purge": "one of what was deleted, until that has gone",
     "pending_changes": "until the log has them, which is before the next change",
     "progress": "one of a partition",

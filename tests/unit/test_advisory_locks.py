@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ("api", "ingest", "broker", "delivery", "pipeline", "servioticy")
+PROGRAMS = ("api", "ingest", "broker", "delivery", "functions", "pipeline", "servioticy")
 
 
 def test_each_lock_has_a_number_of_its_own() -> None:

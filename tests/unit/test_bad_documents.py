@@ -197,6 +197,7 @@ OF_THE_API = {
     "not-csv",
     "bad-parameter",
     "bad-condition",
+    "bad-link",
 }
 """Codes of what only the API finds; its own tests meet them."""
 

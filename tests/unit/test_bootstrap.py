@@ -15,7 +15,7 @@ from servioticy.errors import SettingsError
 from servioticy.settings import Settings, changed
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ("api", "ingest", "broker", "delivery", "pipeline", "servioticy")
+PROGRAMS = ("api", "ingest", "broker", "delivery", "functions", "pipeline", "servioticy")
 BUILT = {"SandboxPool", "PostgresPartitionStore", "LogEnds", "LogWriter", "Emitter"}
 
 

@@ -22,6 +22,7 @@ COMMANDS = [
         "pipeline",
         "delivery",
         "broker",
+        "functions",
         "migrate",
         "tenant",
         "doctor",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("api", "ingest", "broker", "delivery", "pipeline", "sandbox", "servioticy")
+ROOMS = ("api", "ingest", "broker", "delivery", "functions", "pipeline", "sandbox", "servioticy")
 
 
 def explained() -> list[str]:

@@ -22,9 +22,10 @@ PARTS = {
     "api": ["api.__main__", "api.app"],
     "delivery": ["delivery.__main__"],
     "broker": ["broker.__main__"],
+    "functions": ["functions.__main__", "functions.working"],
     "pipeline": ["pipeline.__main__", "pipeline.spark.job", "pipeline.spark.worker"],
 }
-PROGRAMS = ("api", "broker", "delivery", "pipeline")
+PROGRAMS = ("api", "broker", "delivery", "functions", "pipeline")
 COMMAND = ["command.cli", "command.remote.transfer", "command.remote.tailing"]
 BLOCKS = """
 import importlib, sys

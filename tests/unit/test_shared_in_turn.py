@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ("api", "broker", "delivery", "ingest", "servioticy")
+PROGRAMS = ("api", "broker", "delivery", "functions", "ingest", "servioticy")
 KINDS = frozenset(
     [
         *("ThreadPoolExecutor", "ProcessPoolExecutor", "to_thread", "run_in_executor", "Thread"),

@@ -139,6 +139,11 @@
   // Whether it is true, as filters have it: what a condition is asked for.
   const holds = (value) => (value ? "true" : "false");
 
+  // What a procedure makes of an atom: nothing, one, or a list of several.
+  const atoms = (value) => (value === undefined ? "null" : json(value));
+
+  const isAny = (bind) => bind === json || bind === atoms;
+
   function isDeep(text) {
     if (text.length <= 2 * MAX_DEPTH) return false;
     let depth = 0;
@@ -157,6 +162,7 @@
   function binder(type) {
     if (type === "json") return json;
     if (type === "holds") return holds;
+    if (type === "atoms") return atoms;
     if (type === "number") return number;
     if (type === "string") return string;
     if (type === "boolean") return boolean;
@@ -291,7 +297,7 @@
       }
       channel.code = code;
       channel.bind = binder(channel.type);
-      channel.what = channel.type === "json" || channel.type === "holds" ? channel.name : "channel " + channel.name;
+      channel.what = isAny(channel.bind) || channel.bind === holds ? channel.name : "channel " + channel.name;
       channel.values = emptySlots(channel.parameters.length);
       channel.before = (i === 0 ? "" : ",") + stringify(channel.name) + ':{"current-value":';
       channel.after = channel.unit === null ? "}" : ',"unit":' + stringify(channel.unit) + "}";
@@ -332,6 +338,8 @@
 
   const LONG_STATE = fault("error", "the state has more than " + MAX_CHARACTERS + " characters");
 
+  const LONG_ATOMS = fault("error", "the atoms have more than " + MAX_CHARACTERS + " characters together");
+
   const POST_FILTER = fault("filtered", "post-filter");
 
   // Why there is no document, where there is none.
@@ -347,19 +355,19 @@
       if (i > 0) apply(program.set, undefined, program.values);
       for (let j = 0; j < values.length; j++) values[j] = input(program, parameters[j], trigger, null);
       const value = apply(channel.code, undefined, values);
-      const missing = channel.bind !== json && channel.bind !== holds && (value === null || (typeof value === "number" && !isFinite(value)));
+      const missing = !isAny(channel.bind) && channel.bind !== holds && (value === null || (typeof value === "number" && !isFinite(value)));
       if (missing && program.filters) {
         verdict = fault("filtered", "channel " + channel.name + " is " + toText(value));
         return undefined;
       }
       const bound = missing ? undefined : channel.bind(value);
       if (bound === undefined) {
-        verdict = fault("error", channel.what + ": " + describe(value) + " is not " + (channel.bind === json ? "JSON of " + MAX_DEPTH + " levels at most" : "a " + channel.type));
+        verdict = fault("error", channel.what + ": " + describe(value) + " is not " + (isAny(channel.bind) ? "JSON of " + MAX_DEPTH + " levels at most" : "a " + channel.type));
         return undefined;
       }
       text += channel.before + bound + channel.after;
       if (bound === TOO_LONG || text.length > MAX_BYTES) {
-        verdict = channel.bind === json ? LONG_STATE : LONG;
+        verdict = channel.bind === json ? LONG_STATE : channel.bind === atoms ? LONG_ATOMS : LONG;
         return undefined;
       }
     }

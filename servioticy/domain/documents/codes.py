@@ -67,6 +67,10 @@ BAD_PARAMETER = _code(
     "bad-parameter", "A parameter of a template is declared, used or given as it may not be."
 )
 BAD_CONDITION = _code("bad-condition", "A condition of a group is not one that can be asked for.")
+BAD_LINK = _code(
+    "bad-link",
+    "A link of a workflow leads nowhere, in a circle, or between atoms of other types.",
+)
 NOT_UNDERSTOOD = _code(
     "not-understood", "This release does not understand the stored version any more."
 )

@@ -91,6 +91,42 @@ DELETE FROM claim_codes
    AND id IN (SELECT id FROM claim_codes WHERE tenant_id = %(tenant)s LIMIT %(most)s)
 RETURNING 1;
 
+-- workflow_versions --
+DELETE FROM workflow_versions
+ WHERE tenant_id = %(tenant)s
+   AND (workflow, version) IN (SELECT workflow, version FROM workflow_versions
+                               WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
+-- workflows --
+-- With their dead letters, results and accounts.
+DELETE FROM workflows
+ WHERE tenant_id = %(tenant)s
+   AND id IN (SELECT id FROM workflows
+              WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
+-- atoms --
+DELETE FROM atoms
+ WHERE tenant_id = %(tenant)s
+   AND id IN (SELECT id FROM atoms
+              WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
+-- atom_counts --
+DELETE FROM atom_counts
+ WHERE tenant_id = %(tenant)s
+   AND (workflow, version, step, shard) IN (SELECT workflow, version, step, shard FROM atom_counts
+                                            WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
+-- workflow_instances --
+DELETE FROM workflow_instances
+ WHERE tenant_id = %(tenant)s
+   AND id IN (SELECT id FROM workflow_instances
+              WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
 -- template_versions --
 -- Once no Service Object follows them any more.
 DELETE FROM template_versions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from api.console.layout import HEIGHT, WIDTH, laid_out
+from servioticy.domain.layout import HEIGHT, WIDTH, laid_out
 
 NAMES = "abcdefgh"
 edges = some.sets(some.tuples(some.sampled_from(NAMES), some.sampled_from(NAMES)), max_size=20)

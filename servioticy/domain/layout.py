@@ -1,4 +1,4 @@
-"""Where the streams of a graph stand on a page: what devices send on the left."""
+"""Where the nodes of a graph stand on a page: what others are made of is on the left."""
 
 from __future__ import annotations
 

@@ -1,0 +1,122 @@
+"""Workflows before they are kept: what parsing cannot tell, asked of those who can."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from api.http.authentication import authenticated
+from api.services import Services
+from servioticy.domain.access import Right, may
+from servioticy.domain.documents.codes import BAD_CODE, NO_CHOICE, UNKNOWN_STREAM
+from servioticy.domain.documents.errors import WHOLE, BadDocument
+from servioticy.domain.model import StreamRef
+from servioticy.domain.workflows.model import SINK, SOURCE, STREAM, Workflow
+from servioticy.domain.workflows.programs import PROCEDURE, program_of
+from servioticy.domain.workflows.reading import parse_workflow
+from servioticy.ports.addresses import Address
+from servioticy.ports.cursors import StoredCursor, write_cursor
+from servioticy.refusals import Conflict
+
+CALLBACK = "workflow"
+"""Of the subscription that brings the updates of a stream: delivery puts them into the queues."""
+MOST_TO_STREAM = 1_000
+"""Subscriptions of a tenant to one stream, as of others."""
+
+
+class CheckedWorkflow:
+    """A document that can run, for the tenant of the present request."""
+
+    def __init__(self, document: Mapping[str, Any], services: Services) -> None:
+        """Raises BadDocument with reason and place."""
+        self.read: Workflow = parse_workflow(document)
+        self.content = orjson.dumps(document).decode()
+        self._services = services
+        self._source: Address | None = None
+        self._check_code()
+        if self.read.source is not None:
+            self._source = self._found(self.read.source, SOURCE)
+        if self.read.sink_stream is not None:
+            self._check_sink(self.read.sink_stream)
+
+    def subscribe(self, workflow: str) -> str | None:
+        """Return the id of a new subscription that brings atoms; None: they come by HTTP."""
+        address, source = self._source, self.read.source
+        if address is None or source is None:
+            return None
+        services, id_ = self._services, uuid.uuid4().hex
+        now, caller = services.now(), authenticated().caller
+        document = {
+            "id": id_,
+            "createdAt": now,
+            "updatedAt": now,
+            "callback": CALLBACK,
+            "source": source.service_object,
+            "destination": workflow,
+            "stream": source.stream,
+            "customFields": {},
+            "delay": 0,
+            "expire": 0,
+        }
+        end = services.ports.log.end_offset(address.partition)
+        rows = services.ports.statements("subscriptions").rows(
+            "subscribe",
+            id=id_,
+            tenant=caller,
+            stream=address.stream_id,
+            service_object=None,
+            group=None,
+            callback=CALLBACK,
+            destination=workflow,
+            document=orjson.dumps(document).decode(),
+            now=now,
+            most=MOST_TO_STREAM,
+            cursor=write_cursor(StoredCursor(since={address.partition: end})),
+            expires_at=None,
+        )
+        _is_full, is_new = rows[0]
+        if not is_new:
+            raise Conflict(f"You have {MOST_TO_STREAM} subscriptions to this stream already")
+        return id_
+
+    def _check_code(self) -> None:
+        procedures = self.read.procedures
+        programs = [program_of(each.code) for each in procedures]
+        found = self._services.check_programs(programs)
+        wrong = [
+            WHOLE.at("procedures", each.name, "code", words=f"procedure {each.name}").bad(
+                problem.removeprefix(f"{PROCEDURE}: "), BAD_CODE
+            )
+            for each, problems in zip(procedures, found, strict=True)
+            for problem in problems
+        ]
+        if wrong:
+            first = wrong[0]
+            parts = tuple(wrong) if len(wrong) > 1 else ()
+            raise BadDocument(first.reason, first.pointer, first.code, parts)
+
+    def _found(self, stream: StreamRef, end: str) -> Address:
+        """Return where the stream is. Raises BadDocument where the tenant may not read it."""
+        token = authenticated().token
+        address = self._services.ports.addresses.address(token, *stream)
+        if (
+            address is None
+            or address.stream_id is None
+            or not may(address.caller, Right.SUBSCRIBE, address.resource)
+        ):
+            reason = f"There is no stream {stream.stream[:100]!r} of this Service Object for you"
+            raise WHOLE.at(end, STREAM).bad(reason, UNKNOWN_STREAM)
+        return address
+
+    def _check_sink(self, stream: StreamRef) -> None:
+        address = self._found(stream, SINK)
+        part = WHOLE.at(SINK, STREAM)
+        if address.tenant != address.caller:
+            reason = "Atoms go to a stream of your own: sending is the owner's right alone"
+            raise part.bad(reason, UNKNOWN_STREAM)
+        declared = self._services.definitions.stream(address, stream.stream)
+        if declared is None or declared.composite is not None:
+            raise part.bad("Atoms go to a simple stream, not to a composite one", NO_CHOICE)

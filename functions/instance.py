@@ -1,0 +1,232 @@
+"""An instance: it takes atoms of one step, and finishes them before it takes others.
+
+All instances of a step are equal, and keep nothing from one atom to the next. One ends when there
+is nothing to take, when others' turn has come, or at the end of its lifetime; what it holds then
+it gives back. One that is killed gives nothing back: what it held is shown again by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from functions.limits import Limits
+from functions.steps import Failure, Result, Step, Task
+from servioticy.errors import Unavailable
+from servioticy.ports.atoms import Atom, Product, Queue
+
+MOST = 100
+"""Atoms that are taken at once."""
+LONG, SHORT = 0.1, 0.05
+"""Seconds: after a batch that took longer fewer are taken, after a shorter one more."""
+MAX_STORED_BYTES = 2 * 1024 * 1024
+"""Of products in one transaction; an atom's are never parted."""
+FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 300_000
+"""Between two attempts at an atom: each pause is twice as long as the one before."""
+STORE_AGAIN_SECONDS = 0.5
+
+log = logging.getLogger("functions")
+
+
+class Queues(Protocol):
+    """What an instance asks of the store: `PostgresAtoms` keeps to it."""
+
+    def take(
+        self, queue: Queue, instance: int, most: int, now_ms: int, until_ms: int
+    ) -> list[Atom]:
+        """Return some atoms, which nobody else sees until that time."""
+
+    def finish(
+        self,
+        queue: Queue,
+        instance: int,
+        ids: Sequence[int],
+        products: Sequence[Product],
+        now_ms: int,
+    ) -> int:
+        """These are done, and what was made of them waits: in one transaction."""
+
+    def collect(self, queue: Queue, instance: int, ids: Sequence[int], now_ms: int) -> int:
+        """Keep these as results."""
+
+    def give_back(
+        self, queue: Queue, instance: int, at_ms: Mapping[int, int], *, counts: bool
+    ) -> None:
+        """Let these be taken again, each from a time on."""
+
+    def bury(self, queue: Queue, instance: int, reasons: Mapping[int, str], now_ms: int) -> None:
+        """Make these dead letters."""
+
+
+class Done(NamedTuple):
+    """What an instance has done with a batch."""
+
+    atoms: int
+    made: int
+    failed: int
+    dead: int
+    processor_us: int
+
+
+class Instance:
+    """Lives in a thread of its own."""
+
+    def __init__(
+        self,
+        number: int,
+        task: Task,
+        step: Step,
+        queues: Queues,
+        limits: Limits,
+        note: Callable[[Task, Done], None],
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.number = number
+        self.task = task
+        self.ends = False
+        """Whether it is to end after what it has in hand."""
+        self.size = 1
+        """How many atoms it takes next."""
+        self._step = step
+        self._queues = queues
+        self._limits = limits
+        self._note = note
+        self._clock = clock
+        self._sleep = sleep
+        self._end_ms = self._now() + limits.lifetime_ms
+
+    @property
+    def end_ms(self) -> int:
+        """When its life ends."""
+        return self._end_ms
+
+    def run(self) -> None:
+        """Work until its end. Raises Unavailable."""
+        while not self.ends and (now := self._now()) < self._end_ms:
+            until = now + self._limits.visibility_ms
+            atoms = self._queues.take(self.task.queue, self.number, self.size, now, until)
+            if not atoms:
+                return
+            if self._now() >= self._end_ms:  # taking has taken long: it is a successor's turn
+                self._give_back(dict.fromkeys([each.id for each in atoms], 0), counts=False)
+                return
+            began = time.monotonic()
+            result = self._step.work(self.task, atoms)
+            self._store(atoms, result)
+            self._learn(time.monotonic() - began)
+            if result.later:
+                return
+
+    def _learn(self, seconds: float) -> None:
+        if seconds > LONG:
+            self.size = max(1, self.size // 2)
+        elif seconds < SHORT:
+            self.size = min(MOST, self.size * 2)
+
+    def _store(self, atoms: Sequence[Atom], result: Result) -> None:
+        queue, made = self.task.queue, 0
+        if result.collected:
+            self._patiently(
+                lambda: self._queues.collect(queue, self.number, list(result.done), self._now())
+            )
+        else:
+            for ids, products in _portions(self.task, result.done):
+                made += len(products)
+                self._patiently(
+                    lambda ids=ids, products=products: self._queues.finish(  # type: ignore[misc]
+                        queue, self.number, ids, products, self._now()
+                    )
+                )
+        dead = self._fail(atoms, result.failed)
+        if result.later:
+            self._give_back(result.later, counts=False)
+        self._note(
+            self.task,
+            Done(len(result.done), made, len(result.failed), dead, result.processor_us),
+        )
+
+    def _fail(self, atoms: Sequence[Atom], failed: Mapping[int, Failure]) -> int:
+        """Try those again later that have not been tried often enough; how many are dead."""
+        again: dict[int, int] = {}
+        dead: dict[int, str] = {}
+        for atom in atoms:
+            failure = failed.get(atom.id)
+            if failure is None:
+                continue
+            if failure.is_hopeless or atom.attempts >= self._attempts():
+                dead[atom.id] = failure.reason
+            else:
+                again[atom.id] = pause_ms(atom.attempts)
+        if again:
+            self._give_back(again, counts=True)
+        if dead:
+            self._patiently(
+                lambda: self._queues.bury(self.task.queue, self.number, dead, self._now())
+            )
+        return len(dead)
+
+    def _attempts(self) -> int:
+        step = self.task.queue.step
+        procedures = self.task.workflow.procedures
+        return procedures[step].attempts if step < len(procedures) else SINK_ATTEMPTS
+
+    def _give_back(self, pauses: Mapping[int, int], *, counts: bool) -> None:
+        now = self._now()
+        times = {id_: now + pause for id_, pause in pauses.items()}
+        self._patiently(
+            lambda: self._queues.give_back(self.task.queue, self.number, times, counts=counts)
+        )
+
+    def _patiently(self, ask: Callable[[], object]) -> None:
+        """Ask while the atoms are still its own: asked twice it takes effect once.
+
+        Raises Unavailable.
+        """
+        while True:
+            try:
+                ask()
+                return
+            except Unavailable as error:
+                if self._now() > self._end_ms or self.ends:
+                    raise
+                log.warning("atoms_not_stored", extra={"why": str(error)[:200]})
+                self._sleep(STORE_AGAIN_SECONDS)
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000)
+
+
+SINK_ATTEMPTS = 20
+"""At the sink of a workflow; what it refuses because of the atom itself is dead at once."""
+
+
+def pause_ms(attempts: int) -> int:
+    """Return how long an atom waits after so many attempts."""
+    return int(min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** min(attempts - 1, 20)))
+
+
+def _portions(
+    task: Task, done: Mapping[int, Sequence[bytes]]
+) -> Iterator[tuple[list[int], list[Product]]]:
+    """Yield atoms with what was made of them, in order, so that no transaction is large."""
+    step, workflow = task.queue.step, task.workflow
+    links: Sequence[int] = ()
+    if step < workflow.sink_step:
+        links = workflow.links[workflow.procedures[step].name]
+    targets = [(to, workflow.delay_of(to)) for to in links]
+    ids: list[int] = []
+    products: list[Product] = []
+    size = 0
+    for id_, atoms in done.items():
+        ids.append(id_)
+        for body in atoms:
+            products += [Product(id_, to, delay, body) for to, delay in targets]
+            size += len(body) * len(targets)
+        if size > MAX_STORED_BYTES:
+            yield ids, products
+            ids, products, size = [], [], 0
+    if ids:
+        yield ids, products

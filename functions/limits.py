@@ -1,0 +1,43 @@
+"""How many instances there may be, and how long each may hold what it has taken."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from servioticy.errors import SettingsError
+from servioticy.settings import Settings
+
+LEAST_BEYOND_SECONDS = 10.0
+"""So much longer than an instance lives what it has taken is shown to nobody else: it finishes one
+batch after its end at most, of which a single atom may take some seconds."""
+
+MAX_QUEUE = 10_000
+"""Atoms of a queue; while there are more, nobody takes from the queues that lead into it."""
+
+
+class Limits(NamedTuple):
+    """Of one machine."""
+
+    instances: int
+    of_a_tenant: int
+    lifetime_ms: int
+    visibility_ms: int
+    idle_seconds: float
+    """Without work for so long the process ends."""
+
+
+def limits(settings: Settings) -> Limits:
+    """Return those of the settings. Raises SettingsError where they do not go together."""
+    own = settings.functions
+    if own.visibility_seconds < own.lifetime_seconds + LEAST_BEYOND_SECONDS:
+        raise SettingsError(
+            "functions_visibility_seconds has to be "
+            f"{LEAST_BEYOND_SECONDS:g} more than functions_lifetime_seconds, at least"
+        )
+    return Limits(
+        own.instances,
+        min(own.instances, own.instances_per_tenant),
+        int(own.lifetime_seconds * 1000),
+        int(own.visibility_seconds * 1000),
+        own.idle_seconds,
+    )

@@ -1,0 +1,162 @@
+"""Who works next: tenants in turn, as many instances as have something to do and a place.
+
+Values in, values out: nothing is asked here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from functions.limits import MAX_QUEUE, Limits
+from servioticy.domain.workflows.model import Workflow
+from servioticy.ports.atoms import Queue, Waiting
+
+AT_ONCE = 10
+"""Atoms that wait for each further instance of a quick step."""
+
+
+class Plan(NamedTuple):
+    """What to change now."""
+
+    begin: Sequence[Queue]
+    """One instance for each, in this order."""
+    end: Mapping[int, int]
+    """By tenant of how many instances it is others' turn."""
+    closed: Collection[Queue]
+    """Queues from which nothing is taken now."""
+
+
+class Situation(NamedTuple):
+    """What is known when it is planned."""
+
+    waiting: Sequence[Waiting]
+    running: Mapping[Queue, int]
+    """How many instances each queue has."""
+    sizes: Mapping[Queue, int]
+    """How many atoms an instance of it takes at once, as far as there are instances."""
+    workflows: Mapping[tuple[str, int], Workflow]
+    """By id and version."""
+    resting: Collection[int]
+    """Tenants whose code may not run now."""
+    served: Mapping[int, int]
+    """By tenant a number that is larger the later an instance was begun for it last."""
+
+
+def plan(now: Situation, limits: Limits) -> Plan:
+    """Return what to begin, and what to end so that others have a turn."""
+    closed = _closed(now)
+    running = Counter(dict(now.running))
+    wanted = {
+        each.queue: _wanted(each, running[each.queue], now.sizes.get(each.queue, AT_ONCE))
+        for each in now.waiting
+        if each.queue not in closed and each.ready
+    }
+    of_tenant: Counter[int] = Counter()
+    for queue, count in running.items():
+        of_tenant[queue.tenant] += count
+    served = dict(now.served)
+    begin: list[Queue] = []
+    free = limits.instances - of_tenant.total()
+    may = _reserving(now, limits, running, of_tenant)
+    while True:
+        left = [
+            queue
+            for queue, count in wanted.items()
+            if count > 0 and of_tenant[queue.tenant] < limits.of_a_tenant and may(queue)
+        ]
+        if not left or free <= 0:
+            break
+        # The tenant that has the fewest, of equals who waits longest; of its queues the one with
+        # the fewest, of equals that nearest to the sink, so that what was begun comes to its end.
+        tenant = min(
+            {each.tenant for each in left},
+            key=lambda each: (of_tenant[each], served.get(each, 0), each),
+        )
+        chosen = min(
+            (each for each in left if each.tenant == tenant),
+            key=lambda each: (running[each], -each.step, each),
+        )
+        begin.append(chosen)
+        wanted[chosen] -= 1
+        running[chosen] += 1
+        of_tenant[tenant] += 1
+        served[tenant] = max(served.values(), default=0) + 1
+        free -= 1
+    return Plan(begin, _others_turn(left, of_tenant), closed)
+
+
+def _closed(now: Situation) -> set[Queue]:
+    """Return the queues whose atoms would come into one that is full, and those at rest."""
+    atoms = {each.queue: each.atoms for each in now.waiting}
+    found = set()
+    for queue in {*atoms, *now.running}:
+        workflow = now.workflows.get((queue.workflow, queue.version))
+        if workflow is None:
+            found.add(queue)
+        elif queue.step < workflow.sink_step:
+            links = workflow.links[workflow.procedures[queue.step].name]
+            behind = [atoms.get(queue._replace(step=to), 0) for to in links]
+            if max(behind, default=0) >= MAX_QUEUE or queue.tenant in now.resting:
+                found.add(queue)
+    return found
+
+
+def _wanted(waiting: Waiting, running: int, size: int) -> int:
+    """Return how many more instances have something to do."""
+    each = max(1, min(AT_ONCE, size))
+    if running == 0:
+        return -(-waiting.ready // each)
+    return -(-waiting.ready // each) - (running if each > 1 else 0)
+
+
+def _reserving(
+    now: Situation, limits: Limits, running: Mapping[Queue, int], of_tenant: Mapping[int, int]
+) -> Callable[[Queue], bool]:
+    """Return what tells whether a queue may have one more, without places reserved for others.
+
+    Places are reserved for procedures of workflows in which something waits.
+    """
+    reserved: dict[int, dict[Queue, int]] = {}
+    for each in now.waiting:
+        workflow = now.workflows.get((each.queue.workflow, each.queue.version))
+        if workflow is None:
+            continue
+        for step, procedure in enumerate(workflow.procedures):
+            if procedure.reserved:
+                of = reserved.setdefault(each.queue.tenant, {})
+                of[each.queue._replace(step=step)] = procedure.reserved
+
+    def may(queue: Queue) -> bool:
+        kept = sum(
+            max(0, count - running.get(other, 0))
+            for other, count in reserved.get(queue.tenant, {}).items()
+            if other != queue
+        )
+        own = reserved.get(queue.tenant, {}).get(queue, 0)
+        if running.get(queue, 0) < own:
+            return True
+        # One place at least is anybody's, whatever a tenant reserves.
+        kept = min(kept, limits.of_a_tenant - 1)
+        return of_tenant.get(queue.tenant, 0) + kept < limits.of_a_tenant
+
+    return may
+
+
+def _others_turn(left: Sequence[Queue], of_tenant: Mapping[int, int]) -> dict[int, int]:
+    """Return whose instances are to end for those that have none, or two fewer."""
+    counts = dict(of_tenant)
+    found: Counter[int] = Counter()
+    for tenant in dict.fromkeys(each.tenant for each in left):
+        richest = max(counts, key=lambda each: (counts[each], each), default=None)
+        if richest is not None and counts[richest] >= counts.get(tenant, 0) + 2:
+            counts[richest] -= 1
+            counts[tenant] = counts.get(tenant, 0) + 1
+            found[richest] += 1
+        elif richest is not None and counts.get(tenant, 0) == 0:
+            # As many tenants as places: they take turns of a batch.
+            found[richest] += 1
+            counts[richest] -= 1
+            counts[tenant] = 1
+    return dict(found)

@@ -1,0 +1,82 @@
+"""The end of a workflow: atoms are updates of a stream there, results, or nothing any more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from functions.steps import LATER_MS, Failure, Result, Task
+from ingest.ingest import Ingest
+from servioticy.domain.batches.items import Item
+from servioticy.domain.documents.updates import UpdateReader
+from servioticy.domain.model import SensorUpdate, StreamRef
+from servioticy.domain.workflows.model import COLLECT, STREAM
+from servioticy.errors import Unavailable
+from servioticy.ports.addresses import Address
+from servioticy.ports.atoms import Atom
+from servioticy.ports.statements import Statements
+from servioticy.refusals import OverQuota
+
+FULL_MS = 5_000
+"""Where the tenant may send no more now."""
+NO_STREAM = Failure("the stream of the sink is not there any more")
+
+log = logging.getLogger("functions")
+
+
+class Sinks:
+    """Brings atoms to where they go."""
+
+    def __init__(self, ingest: Ingest, streams: Statements) -> None:
+        self._ingest = ingest
+        self._streams = streams
+
+    def work(self, task: Task, atoms: Sequence[Atom]) -> Result:
+        """Return what came of these."""
+        nothing: dict[int, Sequence[bytes]] = {each.id: () for each in atoms}
+        if task.workflow.sink == STREAM and task.workflow.sink_stream is not None:
+            return self._send(task.queue.tenant, task.workflow.sink_stream, atoms)
+        return Result(nothing, collected=task.workflow.sink == COLLECT)
+
+    def _send(self, tenant: int, stream: StreamRef, atoms: Sequence[Atom]) -> Result:
+        """Let them be updates, by the same way as if the tenant had sent them in a batch."""
+        try:
+            address = self._address(tenant, stream)
+            if address is None or not self._ingest.declared({stream: address}):
+                return Result(failed={each.id: NO_STREAM for each in atoms})
+            items = [
+                Item(place, stream, _Body(each.body).read) for place, each in enumerate(atoms)
+            ]
+            found = self._ingest.take_batch(items, {stream: address})
+        except (Unavailable, OverQuota) as error:
+            log.warning("sink_waits", extra={"tenant": tenant, "why": str(error)[:200]})
+            pause = FULL_MS if isinstance(error, OverQuota) else LATER_MS
+            return Result(later=dict.fromkeys([each.id for each in atoms], pause))
+        refused = {
+            atoms[each["index"]].id: Failure(
+                f"the stream refuses it: {each['message']} ({each['pointer'] or 'whole'})", True
+            )
+            for each in found.refused
+        }
+        return Result({each.id: () for each in atoms if each.id not in refused}, refused)
+
+    def _address(self, tenant: int, stream: StreamRef) -> Address | None:
+        rows = self._streams.rows(
+            "streams",
+            tenant=tenant,
+            service_objects=[stream.service_object],
+            streams=[stream.stream],
+        )
+        for id_, _name, public, version, place, stream_id in rows:
+            return Address(tenant, id_, tenant, public, version, place, stream_id)
+        return None
+
+
+class _Body:
+    """An atom that is to be read as an update."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def read(self, reader: UpdateReader) -> SensorUpdate:
+        return reader.parse(self._body)

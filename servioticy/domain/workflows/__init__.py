@@ -1,0 +1,1 @@
+"""Workflows: atoms from one source through stateless procedures, as parallel as it can be."""

@@ -1,0 +1,214 @@
+"""The queues of workflows in Postgres: `FOR UPDATE SKIP LOCKED`, with a visibility timeout.
+
+Every method may raise Unavailable. All but what is between tenants names the tenant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from servioticy.domain.workflows.model import Workflow
+from servioticy.ports.atoms import Atom, Product, Queue, Waiting, Works
+from servioticy.storage.arrays import columns, numbers, texts
+from servioticy.storage.database import Database, Prepared, Row
+from servioticy.storage.queries import queries
+
+MAX_DEAD = 1_000
+"""Dead letters of one workflow."""
+MAX_COLLECTED = 1_000
+"""Atoms that a sink of one workflow keeps."""
+MAX_REASON = 500
+COUNTED = 200
+"""Of what may be taken in a queue no more is counted: it is enough for all instances of a time."""
+CHANNEL = "atoms"
+"""Where it is notified that some have come."""
+
+
+class PostgresAtoms:
+    """Puts atoms, and lets them be taken."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sql = queries("atoms")
+
+    # Who brings them
+
+    def held(self, tenant: int) -> tuple[int, int]:
+        """Return how many atoms, and bytes of them, wait for a tenant in all its workflows."""
+        ((atoms, size),) = self._rows("held", {"tenant": tenant})
+        return int(atoms), int(size)
+
+    def in_force(self, tenant: int, workflow: str) -> tuple[int, str] | None:
+        """Return version and document of a workflow; None: there is none."""
+        rows = self._rows("in_force", {"tenant": tenant, "workflow": workflow})
+        return (int(rows[0][0]), str(rows[0][1])) if rows else None
+
+    def put(
+        self,
+        tenant: int,
+        workflow: str,
+        version: int,
+        read: Workflow,
+        atoms: Sequence[tuple[bytes, int]],
+        now_ms: int,
+    ) -> bool:
+        """Let atoms come in, each with the time of its entry; False: another version is in force.
+
+        `read` is what that version says.
+        """
+        values = {
+            "tenant": tenant,
+            "workflow": workflow,
+            "version": version,
+            "bodies": texts([body for body, _ in atoms]),
+            "entered": numbers(entered for _, entered in atoms),
+            "steps": numbers(read.first_steps),
+            "delays": numbers(read.delay_of(each) for each in read.first_steps),
+            "now": now_ms,
+        }
+        ((count, _),) = self._rows("put", values)
+        return int(count) > 0
+
+    def refuse(
+        self, tenant: int, workflow: str, version: int, atom: bytes, reason: str, now_ms: int
+    ) -> None:
+        """Keep as a dead letter what could not come in."""
+        whose = {"tenant": tenant, "workflow": workflow}
+        values = {**whose, "version": version, "reason": reason, "now": now_ms}
+        with self._database.transaction():
+            self._rows("refuse", {**values, "body": atom.decode()})
+            self._rows("forget_dead", {**whose, "most": MAX_DEAD})
+
+    # Who takes them
+
+    def heard(self, seconds: float) -> None:
+        """Return when some have come, or after so long; at once where it was not listened yet."""
+        self._database.heard(CHANNEL, seconds)
+
+    def due(self) -> int | None:
+        """Return when the first of all may be taken, in milliseconds since 1970."""
+        ((due,),) = self._rows("due", {})
+        return None if due is None else int(due)
+
+    def waiting(self, now_ms: int) -> list[Waiting]:
+        """Return all queues in which something is."""
+        rows = self._rows("waiting", {"now": now_ms, "most": COUNTED})
+        return [
+            Waiting(Queue(*row[:4]), int(row[4]), int(row[5]), int(row[6]))
+            for row in rows
+            if row[6] is not None
+        ]
+
+    def document(self, queue: Queue) -> str | None:
+        """Return the document of its version; None: it is gone."""
+        rows = self._rows("document", _of(queue))
+        return str(rows[0][0]) if rows else None
+
+    def drop(self, queue: Queue) -> None:
+        """Let the atoms go whose version is gone."""
+        self._rows("drop", _of(queue))
+
+    def forget(self, now_ms: int) -> None:
+        """Let instances go that were killed, and counts of what is gone."""
+        self._rows("end_old", {"now": now_ms})
+        self._rows("forget_counts", {})
+
+    def begin(self, queue: Queue, now_ms: int, ends_ms: int) -> int:
+        """Return the number of a new instance."""
+        ((number,),) = self._rows("begin", {**_of(queue), "now": now_ms, "ends": ends_ms})
+        return int(number)
+
+    def end(self, queue: Queue, instance: int) -> None:
+        """Note that an instance is no more."""
+        self._rows("end", {"tenant": queue.tenant, "instance": instance})
+
+    def take(
+        self, queue: Queue, instance: int, most: int, now_ms: int, until_ms: int
+    ) -> list[Atom]:
+        """Return some atoms, the oldest first, which nobody else sees until that time."""
+        values = {**_of(queue), "instance": instance, "most": most}
+        values |= {"now": now_ms, "until": until_ms}
+        sql = Prepared("take_atoms", self._sql["take"], values)
+        found = [
+            Atom(id_, entered, attempts, body.encode())
+            for id_, entered, attempts, body in self._database.rows(sql)
+        ]
+        return sorted(found)
+
+    def finish(
+        self,
+        queue: Queue,
+        instance: int,
+        ids: Sequence[int],
+        products: Sequence[Product],
+        now_ms: int,
+    ) -> int:
+        """Atoms are done, and what was made of them waits; returns how many were still its own.
+
+        Both in one transaction: of an atom that somebody else has taken meanwhile nothing is.
+        """
+        parents, steps, delays, bodies = columns(products, 4)
+        values = {
+            **_of(queue),
+            "instance": instance,
+            "ids": numbers(ids),
+            "parents": numbers(parents),
+            "steps": numbers(steps),
+            "delays": numbers(delays),
+            "bodies": texts(bodies),
+            "now": now_ms,
+        }
+        return self._count("finish", values)
+
+    def collect(self, queue: Queue, instance: int, ids: Sequence[int], now_ms: int) -> int:
+        """Keep atoms as results; returns how many were still its own."""
+        values = {**_of(queue), "instance": instance, "ids": numbers(ids), "now": now_ms}
+        with self._database.transaction():
+            count = self._count("collect", values)
+            self._rows("forget_collected", {**_of(queue), "most": MAX_COLLECTED})
+        return count
+
+    def give_back(
+        self, queue: Queue, instance: int, at_ms: Mapping[int, int], *, counts: bool
+    ) -> None:
+        """Let atoms be taken again, each from a time on; `counts`: it was an attempt."""
+        values = {
+            "tenant": queue.tenant,
+            "instance": instance,
+            "ids": numbers(at_ms),
+            "times": numbers(at_ms.values()),
+            "uncounted": 0 if counts else 1,
+        }
+        self._rows("give_back", values)
+
+    def bury(self, queue: Queue, instance: int, reasons: Mapping[int, str], now_ms: int) -> None:
+        """Make atoms dead letters, each with its reason; the oldest go where there are many."""
+        told = [each[:MAX_REASON].replace("\0", "\ufffd") for each in reasons.values()]
+        values = {
+            "tenant": queue.tenant,
+            "instance": instance,
+            "ids": numbers(reasons),
+            "reasons": texts([each.encode("utf-8", "replace") for each in told]),
+            "now": now_ms,
+        }
+        with self._database.transaction():
+            self._rows("bury", values)
+            self._rows("forget_dead", {**_of(queue), "most": MAX_DEAD})
+
+    def note(self, works: Works) -> None:
+        """Add to the account of the present hour."""
+        names = ("tenants", "workflows", "steps", "atoms", "made", "failed", "dead")
+        told = columns(works, 8)
+        values = dict(zip((*names, "processor_us"), map(list, told), strict=True))
+        self._rows("note", values)
+
+    def _count(self, name: str, values: Mapping[str, object]) -> int:
+        ((count,),) = self._rows(name, values)
+        return int(count)
+
+    def _rows(self, name: str, values: Mapping[str, object]) -> list[Row]:
+        return self._database.rows(self._sql[name], values)
+
+
+def _of(queue: Queue) -> dict[str, object]:
+    return queue._asdict()

@@ -1,0 +1,273 @@
+-- put --
+-- Atoms come into the version in force; none where there is no such workflow.
+-- Each goes to each of the steps that the source is linked to.
+WITH put AS (
+    INSERT INTO atoms (tenant_id, workflow, version, step, visible_at, entered_at, body)
+    SELECT %(tenant)s, workflows.id, workflows.version, to_step.step, %(now)s + to_step.delay,
+           given.entered_at, given.body
+      FROM workflows
+     CROSS JOIN unnest(%(bodies)s::text[], %(entered)s::bigint[]) WITH ORDINALITY
+           AS given (body, entered_at, place)
+     CROSS JOIN unnest(%(steps)s::integer[], %(delays)s::bigint[]) AS to_step (step, delay)
+     WHERE workflows.id = %(workflow)s
+       AND workflows.tenant_id = %(tenant)s
+       AND workflows.version = %(version)s
+     ORDER BY given.place
+    RETURNING id
+)
+SELECT count(*), pg_notify('atoms', '')::text
+  FROM put;
+
+-- held --
+-- How many atoms, and bytes of them, wait for the tenant in all its workflows.
+SELECT coalesce(sum(atoms), 0)::bigint, coalesce(sum(bytes), 0)::bigint
+  FROM atom_counts
+ WHERE tenant_id = %(tenant)s;
+
+-- in_force --
+SELECT workflows.version, content::text
+  FROM workflows
+  JOIN workflow_versions ON workflow = id
+   AND workflow_versions.tenant_id = workflows.tenant_id
+   AND workflow_versions.version = workflows.version
+ WHERE workflows.id = %(workflow)s
+   AND workflows.tenant_id = %(tenant)s;
+
+-- document --
+SELECT content::text
+  FROM workflow_versions
+ WHERE workflow = %(workflow)s
+   AND tenant_id = %(tenant)s
+   AND version = %(version)s;
+
+-- waiting --
+-- Between tenants: whose atoms are taken next is decided by what waits for all.
+-- The queues in which something is, how much of it may be taken now, up to a number, and when the
+-- next of it may be.
+SELECT counted.tenant_id, counted.workflow, counted.version, counted.step, counted.atoms,
+       ready.atoms, (SELECT visible_at
+                       FROM atoms
+                      WHERE tenant_id = counted.tenant_id
+                        AND workflow = counted.workflow
+                        AND version = counted.version
+                        AND step = counted.step
+                      ORDER BY visible_at
+                      LIMIT 1)
+  FROM (SELECT tenant_id, workflow, version, step, sum(atoms)::bigint AS atoms
+          FROM atom_counts
+         GROUP BY tenant_id, workflow, version, step
+        HAVING sum(atoms) > 0) AS counted
+ CROSS JOIN LATERAL (
+       SELECT count(*) AS atoms
+         FROM (SELECT
+                 FROM atoms
+                WHERE tenant_id = counted.tenant_id
+                  AND workflow = counted.workflow
+                  AND version = counted.version
+                  AND step = counted.step
+                  AND visible_at <= %(now)s
+                LIMIT %(most)s) AS firsts) AS ready;
+
+-- due --
+-- Between tenants: it is asked whether there is work for anybody.
+-- When the first atom may be taken, in milliseconds since 1970; null: there is none.
+SELECT min(first.visible_at)
+  FROM (SELECT tenant_id, workflow, version, step
+          FROM atom_counts
+         GROUP BY tenant_id, workflow, version, step
+        HAVING sum(atoms) > 0) AS counted
+ CROSS JOIN LATERAL (
+       SELECT visible_at
+         FROM atoms
+        WHERE tenant_id = counted.tenant_id
+          AND workflow = counted.workflow
+          AND version = counted.version
+          AND step = counted.step
+        ORDER BY visible_at
+        LIMIT 1) AS first;
+
+-- begin --
+INSERT INTO workflow_instances (tenant_id, workflow, version, step, began_at, ends_at)
+VALUES (%(tenant)s, %(workflow)s, %(version)s, %(step)s, %(now)s, %(ends)s)
+RETURNING id;
+
+-- end --
+DELETE FROM workflow_instances
+ WHERE tenant_id = %(tenant)s
+   AND id = %(instance)s;
+
+-- end_old --
+-- Between tenants: those that were killed, whosesoever they were.
+DELETE FROM workflow_instances
+ WHERE ends_at < %(now)s;
+
+-- take --
+-- Some that may be taken, the longest visible first; nobody else sees them for a while.
+UPDATE atoms
+   SET visible_at = %(until)s,
+       attempts = attempts + 1,
+       taken_by = %(instance)s
+  FROM (SELECT id
+          FROM atoms
+         WHERE tenant_id = %(tenant)s
+           AND workflow = %(workflow)s
+           AND version = %(version)s
+           AND step = %(step)s
+           AND visible_at <= %(now)s
+         ORDER BY visible_at, id
+         LIMIT %(most)s
+           FOR UPDATE SKIP LOCKED) AS chosen
+ WHERE atoms.id = chosen.id
+   AND atoms.tenant_id = %(tenant)s
+RETURNING atoms.id, entered_at, attempts, body;
+
+-- finish --
+-- Atoms are done, and what was made of them waits: of those that are still this instance's.
+WITH done AS (
+    DELETE FROM atoms
+     WHERE id = ANY(%(ids)s::bigint[])
+       AND tenant_id = %(tenant)s
+       AND taken_by = %(instance)s
+    RETURNING id, entered_at
+), made AS (
+    INSERT INTO atoms (tenant_id, workflow, version, step, visible_at, entered_at, body)
+    SELECT %(tenant)s, %(workflow)s, %(version)s, made.step, %(now)s + made.delay,
+           done.entered_at, made.body
+      FROM unnest(%(parents)s::bigint[], %(steps)s::integer[], %(delays)s::bigint[],
+                  %(bodies)s::text[]) WITH ORDINALITY AS made (parent, step, delay, body, place)
+      JOIN done ON done.id = made.parent
+     ORDER BY made.place
+)
+SELECT count(*)
+  FROM done;
+
+-- collect --
+-- Atoms that have come to a sink that collects; the workflow may be gone.
+WITH done AS (
+    DELETE FROM atoms
+     WHERE id = ANY(%(ids)s::bigint[])
+       AND tenant_id = %(tenant)s
+       AND taken_by = %(instance)s
+    RETURNING id, entered_at, body
+), kept AS (
+    INSERT INTO collected_atoms (tenant_id, workflow, entered_at, collected_at, body)
+    SELECT %(tenant)s, %(workflow)s, done.entered_at, %(now)s, done.body
+      FROM done
+     WHERE EXISTS (SELECT FROM workflows
+                    WHERE id = %(workflow)s AND tenant_id = %(tenant)s)
+     ORDER BY done.id
+)
+SELECT count(*)
+  FROM done;
+
+-- forget_collected --
+-- The oldest go where there are too many.
+DELETE FROM collected_atoms
+ WHERE workflow = %(workflow)s
+   AND tenant_id = %(tenant)s
+   AND id <= (SELECT id
+                FROM collected_atoms
+               WHERE workflow = %(workflow)s
+                 AND tenant_id = %(tenant)s
+               ORDER BY id DESC
+              OFFSET %(most)s
+               LIMIT 1);
+
+-- give_back --
+-- To be taken again at a time; where it was no attempt, that is not counted.
+UPDATE atoms
+   SET visible_at = given.visible_at,
+       attempts = attempts - %(uncounted)s,
+       taken_by = NULL
+  FROM unnest(%(ids)s::bigint[], %(times)s::bigint[]) AS given (id, visible_at)
+ WHERE atoms.id = given.id
+   AND atoms.tenant_id = %(tenant)s
+   AND taken_by = %(instance)s;
+
+-- bury --
+-- Dead letters of those that are still this instance's.
+WITH gone AS (
+    DELETE FROM atoms
+     WHERE id = ANY(%(ids)s::bigint[])
+       AND tenant_id = %(tenant)s
+       AND taken_by = %(instance)s
+    RETURNING id, workflow, version, step, entered_at, attempts, body
+)
+INSERT INTO dead_atoms (tenant_id, workflow, version, step, entered_at, died_at, attempts, reason,
+                        body)
+SELECT %(tenant)s, gone.workflow, gone.version, gone.step, gone.entered_at, %(now)s, gone.attempts,
+       told.reason, gone.body
+  FROM gone
+  JOIN unnest(%(ids)s::bigint[], %(reasons)s::text[]) AS told (id, reason) ON told.id = gone.id
+ WHERE EXISTS (SELECT FROM workflows
+                WHERE id = gone.workflow AND tenant_id = %(tenant)s);
+
+-- refuse --
+-- What could not come in is dead at the first step.
+INSERT INTO dead_atoms (tenant_id, workflow, version, step, entered_at, died_at, attempts, reason,
+                        body)
+SELECT %(tenant)s, id, %(version)s, 0, %(now)s, %(now)s, 0, %(reason)s, %(body)s
+  FROM workflows
+ WHERE id = %(workflow)s
+   AND tenant_id = %(tenant)s;
+
+-- forget_dead --
+-- The oldest go where there are too many.
+DELETE FROM dead_atoms
+ WHERE workflow = %(workflow)s
+   AND tenant_id = %(tenant)s
+   AND id <= (SELECT id
+                FROM dead_atoms
+               WHERE workflow = %(workflow)s
+                 AND tenant_id = %(tenant)s
+               ORDER BY id DESC
+              OFFSET %(most)s
+               LIMIT 1);
+
+-- drop --
+-- Atoms of a workflow, or of a version of it, that is gone: they were put in the same moment.
+WITH gone AS (
+    DELETE FROM atoms
+     WHERE tenant_id = %(tenant)s
+       AND workflow = %(workflow)s
+       AND version = %(version)s
+       AND NOT EXISTS (SELECT FROM workflow_versions
+                        WHERE workflow = %(workflow)s AND version = %(version)s
+                          AND tenant_id = %(tenant)s)
+)
+DELETE FROM workflow_instances
+ WHERE tenant_id = %(tenant)s
+   AND workflow = %(workflow)s
+   AND version = %(version)s;
+
+-- forget_counts --
+-- Between tenants: counts of what is gone, whosesoever it was.
+DELETE FROM atom_counts AS counted
+ WHERE NOT EXISTS (SELECT FROM workflow_versions
+                    WHERE workflow = counted.workflow AND version = counted.version)
+   AND (SELECT sum(atoms)
+          FROM atom_counts
+         WHERE tenant_id = counted.tenant_id
+           AND workflow = counted.workflow
+           AND version = counted.version
+           AND step = counted.step) = 0;
+
+-- note --
+-- What steps have done, on the account of the present hour.
+INSERT INTO workflow_hours AS noted (tenant_id, workflow, step, hour, atoms, made, failed, dead,
+                                     processor_us)
+SELECT workflows.tenant_id, did.workflow, did.step, this_hour(), did.atoms, did.made, did.failed,
+       did.dead, did.processor_us
+  FROM unnest(%(tenants)s::bigint[], %(workflows)s::text[], %(steps)s::text[],
+              %(atoms)s::bigint[], %(made)s::bigint[], %(failed)s::bigint[], %(dead)s::bigint[],
+              %(processor_us)s::bigint[])
+       AS did (tenant_id, workflow, step, atoms, made, failed, dead, processor_us)
+  JOIN workflows ON workflows.id = did.workflow
+   AND workflows.tenant_id = did.tenant_id
+ ORDER BY did.workflow, did.step
+    ON CONFLICT (workflow, step, hour) DO UPDATE
+   SET atoms = noted.atoms + excluded.atoms,
+       made = noted.made + excluded.made,
+       failed = noted.failed + excluded.failed,
+       dead = noted.dead + excluded.dead,
+       processor_us = noted.processor_us + excluded.processor_us;

@@ -1,0 +1,142 @@
+"""Who works next: everybody who waits has a turn, and nobody has all places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from workflow_builders import CODE, LIMITS, a_queue, a_workflow
+
+from functions.limits import MAX_QUEUE
+from functions.planning import Plan, Situation, plan
+from servioticy.domain.workflows.model import Workflow
+from servioticy.ports.atoms import Queue, Waiting
+
+CHAIN = a_workflow("clean", "sort")
+
+
+def planned(
+    ready: Mapping[Queue, int],
+    running: Mapping[Queue, int] | None = None,
+    workflow: Workflow = CHAIN,
+    **more: Any,
+) -> Plan:
+    sizes = dict.fromkeys(running or {}, 100)
+    situation = Situation(
+        waiting=[Waiting(queue, count, count, 0) for queue, count in ready.items()],
+        running=running or {},
+        sizes=more.get("sizes", sizes),
+        workflows={("w", 1): workflow},
+        resting=more.get("resting", ()),
+        served=more.get("served", {}),
+    )
+    return plan(situation, more.get("limits", LIMITS))
+
+
+def test_nothing_is_begun_where_nothing_waits() -> None:
+    assert planned({}) == Plan([], {}, set())
+    assert planned({a_queue(): 0}).begin == []
+
+
+@pytest.mark.parametrize(("ready", "instances"), [(1, 1), (10, 1), (11, 2), (500, 3)])
+def test_as_many_are_begun_as_have_something_to_do(ready: int, instances: int) -> None:
+    """And no more than the tenant's share, which is 3."""
+    assert planned({a_queue(): ready}).begin == [a_queue()] * instances
+
+
+def test_whoever_is_quick_is_helped_only_where_more_waits() -> None:
+    assert planned({a_queue(): 10}, {a_queue(): 1}).begin == []
+    assert planned({a_queue(): 20}, {a_queue(): 1}).begin == [a_queue()]
+
+
+def test_whoever_is_slow_is_helped_at_each_atom() -> None:
+    found = planned({a_queue(): 2}, {a_queue(): 1}, sizes={a_queue(): 1})
+
+    assert found.begin == [a_queue()] * 2
+
+
+def test_tenants_have_places_in_turn() -> None:
+    ready = {a_queue(1): 1_000, a_queue(2): 1_000}
+
+    assert [each.tenant for each in planned(ready).begin] == [1, 2, 1, 2]
+
+
+def test_whoever_was_served_longest_ago_comes_first() -> None:
+    ready = {a_queue(1): 1_000, a_queue(2): 1_000}
+
+    assert planned(ready, served={1: 5, 2: 3}).begin[0] == a_queue(2)
+
+
+def test_a_tenant_without_a_place_gets_one_of_whoever_has_most() -> None:
+    running = {a_queue(1): 3, a_queue(2): 1}
+
+    found = planned({a_queue(1): 1_000, a_queue(2): 0, a_queue(3): 1}, running)
+
+    assert found.begin == []
+    assert found.end == {1: 1}
+
+
+def test_where_there_are_more_tenants_than_places_they_take_turns() -> None:
+    limits = LIMITS._replace(instances=1, of_a_tenant=1)
+
+    found = planned({a_queue(1): 9, a_queue(2): 9}, {a_queue(1): 1}, limits=limits)
+
+    assert found.begin == []
+    assert found.end == {1: 1}
+
+
+def test_nobody_ends_for_a_tenant_that_has_its_share() -> None:
+    assert planned({a_queue(1): 1_000}, {a_queue(1): 3}).end == {}
+
+
+def test_what_is_nearest_to_the_sink_comes_first() -> None:
+    ready = {a_queue(step=0): 1, a_queue(step=1): 1, a_queue(step=2): 1}
+
+    assert [each.step for each in planned(ready).begin] == [2, 1, 0]
+
+
+@pytest.mark.parametrize(("behind", "is_closed"), [(MAX_QUEUE - 1, False), (MAX_QUEUE, True)])
+def test_nobody_works_into_a_full_queue(behind: int, is_closed: bool) -> None:
+    found = planned({a_queue(step=0): 5, a_queue(step=1): behind})
+
+    assert (a_queue(step=0) in found.closed) is is_closed
+    assert (a_queue(step=0) in found.begin) is not is_closed
+    assert a_queue(step=1) in found.begin
+
+
+def test_code_of_a_tenant_without_processor_time_rests_and_its_sink_does_not() -> None:
+    found = planned({a_queue(step=0): 5, a_queue(step=2): 5}, resting={1})
+
+    assert found.begin == [a_queue(step=2)]
+
+
+def test_a_version_that_is_not_understood_waits() -> None:
+    found = planned({a_queue(version=2): 5})
+
+    assert found.begin == []
+    assert found.closed == {a_queue(version=2)}
+
+
+RESERVING = a_workflow(procedures={"clean": {"code": CODE, "reserved": 2}})
+
+
+def test_reserved_places_are_for_nobody_else() -> None:
+    """The sink gets one of three, however much waits for it."""
+    found = planned({a_queue(step=1): 1_000}, workflow=RESERVING)
+
+    assert found.begin == [a_queue(step=1)]
+
+
+def test_whom_places_are_reserved_for_gets_them() -> None:
+    ready = {a_queue(step=0): 1_000, a_queue(step=1): 1_000}
+
+    found = planned(ready, {a_queue(step=1): 1}, workflow=RESERVING)
+
+    assert found.begin == [a_queue(step=0)] * 2
+
+
+def test_one_place_is_anybodys_whatever_is_reserved() -> None:
+    greedy = a_workflow(procedures={"clean": {"code": CODE, "reserved": 1_000}})
+
+    assert planned({a_queue(step=1): 1}, workflow=greedy).begin == [a_queue(step=1)]
