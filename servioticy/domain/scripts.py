@@ -72,7 +72,7 @@ def condition_program(code: WindowsOf, inputs: Sequence[str], name: str) -> Prog
     names = [*inputs, *([STATE] if window.fold is not None else [])]
     channels = (ChannelCode(WHEN, window.when, HOLDS),)
     bindings = _bindings(code.references, names)
-    return _identified(Program("", code.dialect, tuple(names), channels, bindings=bindings), name)
+    return identified(Program("", code.dialect, tuple(names), channels, bindings=bindings), name)
 
 
 def _bindings(references: Iterable[Reference], names: Sequence[str]) -> tuple[Binding, ...]:

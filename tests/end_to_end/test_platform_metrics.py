@@ -12,7 +12,11 @@ from scraped import names, scrape
 from servioticy.domain.model import StreamRef
 from servioticy.metrics.names import METRICS
 
-PORTS = {"up": "up", "api": "api", "delivery": "live", "broker": "mqtt", "pipeline": "pipeline"}
+PORTS = {
+    **{each: each for each in ("up", "api", "pipeline", "functions")},
+    "delivery": "live",
+    "broker": "mqtt",
+}
 DEVICE = {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
 VALUE = '.channels.v["current-value"]'
 
@@ -108,7 +112,7 @@ def test_an_update_moves_what_every_program_tells(platform: RunningPlatform) -> 
         SECONDS_TO_RECOVER,
     )
     after = told(platform)
-    for name in ("postgres", "kafka", "pipeline", "api", "delivery", "broker"):
+    for name in ("postgres", "kafka", "pipeline", "api", "delivery", "functions", "broker"):
         assert after["up"][f'servioticy_program_up{{program="{name}"}}'] == 1
         assert after["up"][f'servioticy_program_starts_total{{program="{name}"}}'] >= 1
 

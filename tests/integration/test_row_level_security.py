@@ -62,6 +62,8 @@ ALL_TENANTS = {
         *("acting_streams", "graph_edges", "usage_hours", "used_amounts", "quotas", "grants"),
         "members",
         "console_sessions",
+        *("workflows", "workflow_versions", "atoms", "atom_counts", "dead_atoms"),
+        *("collected_atoms", "workflow_instances", "workflow_hours"),
     },
 }
 """Of which tables each role sees rows of no certain tenant: who adds one says it here."""

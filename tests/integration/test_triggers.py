@@ -41,6 +41,8 @@ COST = {
     "grants.audit_ended_grants": "the same for all that end together, at most 1,000",
     "grants.keep_ended_grants": "a row each, of givers; what others work on is not waited for",
     "grants.mark_granted": "as note_sources",
+    "atoms.count_atoms_that_come": "a row of each queue that the statement puts atoms into",
+    "atoms.count_atoms_that_go": "a row of each queue that the statement takes atoms from",
 }
 
 

@@ -94,6 +94,8 @@ def a_world(served: Served) -> World:
     content = request_examples("POST", "/templates")["thermometers"]
     names["template"] = tenant.ask("POST", "/templates", json=content).get_json()["id"]
     answer = tenant.ask("PUT", f"/templates/{names['template']}", json=content)
+    content = request_examples("POST", "/workflows")["cleaning"]
+    names["workflow"] = tenant.ask("POST", "/workflows", json=content).get_json()["id"]
     names |= {"job": answer.get_json()["job"], "group": "others"}
     wanted = {"devices": ["attic", "kitchen-1"], "deviceAs": "room"}
     answer = tenant.ask("POST", f"/templates/{names['template']}/claim-codes", json=wanted)

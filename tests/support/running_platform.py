@@ -46,7 +46,7 @@ class RunningPlatform:
             self._environment = {**os.environ, "SERVIOTICY_DATA": str(data)}
             self.restored = self.command("restore", str(back_up)).stdout
         self.api_port, self.live_port, self.mqtt_port = (ports.free() for _ in range(3))
-        programs = ("up", "api", "live", "mqtt", "pipeline")
+        programs = ("up", "api", "live", "mqtt", "pipeline", "functions")
         self.metrics_ports = {name: ports.free() for name in programs}
         self._environment = {
             **os.environ,

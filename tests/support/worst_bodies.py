@@ -35,6 +35,7 @@ from servioticy.domain.path_spelling import BadSpelling, spelled
 from servioticy.domain.references import BadReference
 from servioticy.domain.search import criteria
 from servioticy.domain.windows.model import Window
+from servioticy.domain.workflows.reading import parse_workflow
 from servioticy.http_heads import MAX_HEAD, Malformed, parse
 from servioticy.identity.errors import NotAccepted
 from servioticy.identity.signatures import take_apart
@@ -204,6 +205,16 @@ def _parsed(content: bytes) -> None:
     parse_service_object(orjson.loads(content), "so", argument_names)
 
 
+def _workflow(size: int) -> dict[str, Any]:
+    """Blanks and comments before each argument are looked through."""
+    blank = "/**/ //\n" * (size // 200)
+    names = [f"p{number}" for number in range(20)]
+    links = [["source", each] for each in names] + [[each, "sink"] for each in names]
+    procedures = {each: {"code": f"function({blank}a) {{}}"} for each in names}
+    ends = {"source": {"http": {}}, "sink": {"none": {}}}
+    return {**ends, "procedures": procedures, "links": links}
+
+
 def _token(size: int) -> str:
     head = base64.urlsafe_b64encode(b'{"alg":"ES256","a":' + b"[" * (size // 4)).decode()
     return f"{head}.{'A' * (size // 4)}.{'.' * (size // 4)}"
@@ -341,6 +352,12 @@ WORST: dict[str, Worst] = {
         )
         for kind in KINDS
     },
+    "workflow": Worst(
+        "servioticy/domain/workflows/reading.py",
+        120_000,
+        _workflow,
+        parse_workflow,
+    ),
     "template: places": Worst(
         "servioticy/domain/documents/templates.py",
         BODY,

@@ -34,6 +34,10 @@ BACKUP = "a back-up has all rows, whosesoever they are"
 OPERATOR = "who operates the platform is told which tenants and composites take most"
 LOSS = "a loss of the log is accepted for a whole partition, whoever has records in it"
 
+FUNCTIONS = (
+    "whose atoms are taken next is decided by what waits for all, and what is left over goes"
+)
+
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "tenants.tenant_of_token": ({"tokens"}, WHO),
     "claims.code": ({"claim_codes", "service_objects"}, WHO),
@@ -161,6 +165,14 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "left_behind.answers": ({"idempotency"}, OLD),
     "left_behind.claim_codes": ({"claim_codes", "service_objects"}, OLD),
     "left_behind.templates": ({"templates", "template_objects"}, OLD),
+    "atoms.waiting": ({"atoms", "atom_counts"}, FUNCTIONS),
+    "atoms.due": ({"atoms", "atom_counts"}, FUNCTIONS),
+    "atoms.note": ({"atoms"}, "a column is called so"),
+    "atoms.end_old": ({"workflow_instances"}, FUNCTIONS),
+    "atoms.forget_counts": ({"atom_counts", "workflow_versions"}, FUNCTIONS),
+    "workflows.forget": ({"dead_atoms"}, OLD),
+    "workflows.forget_collected": ({"collected_atoms"}, OLD),
+    "workflows.forget_hours": ({"workflow_hours"}, OLD),
     "left_behind.dead_deliveries": ({"dead_deliveries"}, OLD),
     "platform.slowest": ({"usage_hours"}, OPERATOR),
     "usage.forget": ({"usage_hours"}, "what is old goes, whosesoever it is"),

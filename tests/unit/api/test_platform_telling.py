@@ -81,7 +81,7 @@ def test_who_asks_again_at_once_asks_no_program() -> None:
     ports = Ports()
     programs = Programs(Settings(), ports)
     assert programs.told() is programs.told()
-    assert ports.asked == 5
+    assert ports.asked == 6
 
 
 def test_a_program_without_a_port_for_it_is_not_asked() -> None:

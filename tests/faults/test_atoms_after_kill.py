@@ -1,0 +1,158 @@
+"""No atom is lost, whatever of functions is killed: the program, what works, sandbox processes.
+
+`SERVIOTICY_TEST_ATOMS=100000` makes it as many as that; continuous integration has fewer.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from waiting import until
+from workflow_builders import a_document, a_queue, a_workflow
+
+from servioticy.settings import changed, load, to_environment
+from servioticy.storage import atoms as storage
+from servioticy.storage.atoms import PostgresAtoms
+from servioticy.storage.database import Database
+
+ATOMS = int(os.environ.get("SERVIOTICY_TEST_ATOMS", "400"))
+SECONDS = 300 + ATOMS // 50
+KILLS = 4
+CODE = "function(a) { let n = 0; for (let i = 0; i < 50000; i++) n += i % 7; return {n: a.n}; }"
+DOCUMENT = a_document(procedures={"slow": {"code": CODE, "attempts": 20}})
+
+
+@pytest.fixture
+def owner(dsn: str) -> Iterator[Database]:
+    database = Database(dsn)
+    text = orjson.dumps(DOCUMENT).decode()
+    database.rows(
+        "INSERT INTO tenants (id, name) OVERRIDING SYSTEM VALUE VALUES (1, 'a');"
+        "INSERT INTO workflows (id, tenant_id, created_at, updated_at) VALUES ('w', 1, 0, 0);"
+        "INSERT INTO workflow_versions (workflow, version, tenant_id, content, created_at)"
+        " VALUES ('w', 1, 1, %(text)s, 0)",
+        {"text": text},
+    )
+    # Whatever comes to the sink is to be counted, however much it is.
+    database.rows(
+        "CREATE TABLE arrived AS SELECT body FROM collected_atoms;"
+        "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN"
+        " INSERT INTO public.arrived VALUES (NEW.body); RETURN NULL; END $$;"
+        "CREATE TRIGGER keep AFTER INSERT ON collected_atoms"
+        " FOR EACH ROW EXECUTE FUNCTION keep()"
+    )
+    yield database
+    database.close()
+
+
+class Program:
+    """`servioticy functions` on this Postgres, with what it has started."""
+
+    def __init__(self, dsn: str, log: Path) -> None:
+        settings = changed(
+            load(),
+            dsn=dsn,
+            bootstrap_servers="127.0.0.1:1",
+            functions_metrics_port=0,
+            functions_lifetime_seconds=1.0,
+            functions_visibility_seconds=11.0,
+            functions_idle_seconds=0.0,
+        )
+        self._environment = {**os.environ, **to_environment(settings)}
+        self._log = log
+        self.process = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as out:
+            return subprocess.Popen(
+                [sys.executable, "-m", "functions"],
+                env=self._environment,
+                cwd=Path(__file__).parents[2],
+                stderr=out,
+            )
+
+    def working(self) -> list[int]:
+        """The process that works, if there is one."""
+        return children(self.process.pid)
+
+    def sandboxes(self) -> list[int]:
+        return [
+            worker
+            for working in self.working()
+            for zygote in children(working)
+            for worker in children(zygote)
+        ]
+
+    def kill(self) -> None:
+        """As a supervisor does: another one begins."""
+        self.process.kill()
+        self.process.wait()
+        self.process = self._started()
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+def children(pid: int) -> list[int]:
+    try:
+        threads = Path(f"/proc/{pid}/task").iterdir()
+        found = [(each / "children").read_text().split() for each in threads]
+    except OSError:
+        return []
+    return [int(each) for some in found for each in some]
+
+
+@pytest.fixture
+def program(dsn: str, owner: Database, tmp_path: Path) -> Iterator[Program]:
+    if not Path("/proc/self/task").exists():
+        pytest.skip("processes are found by Linux's /proc")
+    found = Program(dsn, tmp_path / "functions.log")
+    yield found
+    found.end()
+
+
+@pytest.mark.timeout(3 * SECONDS)
+def test_no_atom_is_lost_whatever_is_killed(
+    owner: Database, program: Program, record_property: Callable[[str, object], None]
+) -> None:
+    """All come to the sink; and once, as what is collected is so in the transaction that ends it."""
+    queues, read = PostgresAtoms(owner), a_workflow(procedures=DOCUMENT["procedures"])
+    for first in range(0, ATOMS, 100):
+        given = [(b'{"n":%d}' % n, 1_000) for n in range(first, min(ATOMS, first + 100))]
+        assert queues.put(1, "w", 1, read, given, 0)
+
+    def arrived() -> int:
+        return int(owner.rows("SELECT count(*) FROM arrived")[0][0])
+
+    chance = random.Random(7)
+    for kill in range(1, KILLS + 1):
+        until(lambda kill=kill: arrived() >= kill * ATOMS // (KILLS + 2), SECONDS)
+        until(lambda: program.working(), SECONDS)
+        if kill % 2:
+            victims = program.sandboxes() or program.working()
+            os.kill(chance.choice(victims), signal.SIGKILL)
+        elif kill == KILLS:
+            program.kill()
+        else:
+            os.kill(program.working()[0], signal.SIGKILL)
+    until(lambda: arrived() >= ATOMS and not queues.waiting(2**62), SECONDS)
+
+    bodies = [orjson.loads(body)["n"] for (body,) in owner.rows("SELECT body FROM arrived")]
+    counts = Counter(bodies)
+    record_property("twice", sum(count > 1 for count in counts.values()))
+    assert sorted(counts) == list(range(ATOMS))
+    assert set(counts.values()) == {1}
+    assert owner.rows("SELECT 1 FROM dead_atoms") == []
+    assert len(owner.rows("SELECT 1 FROM collected_atoms")) <= storage.MAX_COLLECTED
+    until(lambda: not program.working(), SECONDS)  # nothing runs while nothing waits
+    assert queues.held(a_queue().tenant) == (0, 0)
