@@ -41,6 +41,7 @@ BENCHMARKS = (
     "mqtt",
     "fleet",
     "delivery",
+    "functions",
     "statements",
     "monitoring",
 )

@@ -125,7 +125,7 @@ def program(dsn: str, owner: Database, tmp_path: Path) -> Iterator[Program]:
 def test_no_atom_is_lost_whatever_is_killed(
     owner: Database, program: Program, record_property: Callable[[str, object], None]
 ) -> None:
-    """All come to the sink; and once, as what is collected is so in the transaction that ends it."""
+    """All come to the sink; and once, as what is collected is so as its atom ends."""
     queues, read = PostgresAtoms(owner), a_workflow(procedures=DOCUMENT["procedures"])
     for first in range(0, ATOMS, 100):
         given = [(b'{"n":%d}' % n, 1_000) for n in range(first, min(ATOMS, first + 100))]

@@ -1,0 +1,151 @@
+"""How many atoms a second workflows work on, how long one takes, and what a million costs.
+
+The input-output test of SPSC (section IV): a source gives messages, one procedure takes them, and
+they are written to the store; with 1 to 40 instances. The store is a Postgres of its own that
+waits for the disk, the procedures run in the sandbox. Speed-up where work waits cannot be
+measured: code in the sandbox has nothing to wait for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from benchmarks import ground
+from functions.accounts import Accounts
+from functions.dispatcher import Dispatcher
+from functions.limits import Limits
+from functions.steps import Result, Scripts, Step, Task
+from servioticy.bootstrap import connect, sandbox_pool
+from servioticy.domain.evaluators.javascript import JavaScript
+from servioticy.domain.workflows.model import Workflow
+from servioticy.domain.workflows.reading import parse_workflow
+from servioticy.ports.atoms import Atom, Works
+from servioticy.ports.usage import Spent
+from servioticy.settings import Settings
+from servioticy.storage.atoms import PostgresAtoms
+from servioticy.storage.database import Database
+from servioticy.storage.roles import Role
+
+PAPER = "SPSC, 40 instances of AWS Lambda: 8,812 events/s, $0.041 to $0.053 a million events"
+CODES = {
+    "io": "function(atom) { return {n: atom.n, even: atom.n % 2 === 0}; }",
+    "compute": "function(atom) { let n = 0; for (let i = 0; i < 20000; i++) n += i % 7;"
+    " return {n: atom.n, sum: n}; }",
+}
+PART = 1_000
+
+
+class Seen(NamedTuple):
+    """What a run has shown."""
+
+    seconds: float
+    latencies_ms: list[int]
+    processor_seconds: float
+
+
+class _Sink:
+    """Notes when atoms come, and keeps them as results."""
+
+    def __init__(self) -> None:
+        self.latencies: list[int] = []
+
+    def work(self, _task: Task, atoms: Sequence[Atom]) -> Result:
+        now = int(time.time() * 1000)
+        self.latencies += [now - each.entered_ms for each in atoms]
+        return Result({each.id: () for each in atoms}, collected=True)
+
+
+class _Counted:
+    """Accounts that are kept here: microseconds of scripts."""
+
+    def __init__(self) -> None:
+        self.processor_us = 0
+
+    def note(self, works: Works) -> None:
+        self.processor_us += sum(each.processor_us for each in works)
+
+    def spend(self, _spent: dict[Spent, int] | object) -> None:
+        """Nobody pays."""
+
+
+def run(settings: Settings, arguments: Sequence[str]) -> None:
+    """Print a line for each number of instances."""
+    parser = argparse.ArgumentParser("servioticy bench functions")
+    parser.add_argument("--atoms", type=int, default=5_000, help="of each run")
+    parser.add_argument("--instances", default="1,2,4,8,16,40", help="how many, one run each")
+    parser.add_argument("--code", choices=sorted(CODES), default="io", help="what is computed")
+    parser.add_argument("--price", type=float, default=0.04, help="of an hour of a processor")
+    options = parser.parse_args(arguments)
+    print(
+        f"{'instances':>9} {'atoms/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'scripts s':>9} $/million"
+    )
+    with ground.stores(settings) as stores:
+        owner = Database(stores.settings.store.dsn)
+        document = _document(CODES[options.code])
+        _prepare(owner, document)
+        read = parse_workflow(document)
+        for number in map(int, options.instances.split(",")):
+            seen = _measured(stores.settings, read, options.atoms, number)
+            cost = seen.processor_seconds / 3600 * options.price / options.atoms * 1e6
+            print(
+                f"{number:>9} {options.atoms / seen.seconds:>9.0f}"
+                f" {ground.percentile(seen.latencies_ms, 0.5):>8}"
+                f" {ground.percentile(seen.latencies_ms, 0.99):>8}"
+                f" {seen.processor_seconds:>9.2f} {cost:.4f}",
+                flush=True,
+            )
+        owner.close()
+    print(f"$/million is scripts' processor time alone, at ${options.price} an hour. {PAPER}")
+
+
+def _document(code: str) -> dict[str, Any]:
+    return {
+        "source": {"http": {}},
+        "procedures": {"message": {"code": code}},
+        "links": [["source", "message"], ["message", "sink"]],
+        "sink": {"collect": {}},
+    }
+
+
+def _prepare(owner: Database, document: dict[str, Any]) -> None:
+    owner.rows(
+        "INSERT INTO tenants (id, name) OVERRIDING SYSTEM VALUE VALUES (1, 'bench');"
+        "INSERT INTO workflows (id, tenant_id, created_at, updated_at) VALUES ('w', 1, 0, 0);"
+        "INSERT INTO workflow_versions (workflow, version, tenant_id, content, created_at)"
+        " VALUES ('w', 1, 1, %(text)s, 0)",
+        {"text": orjson.dumps(document).decode()},
+    )
+
+
+def _measured(settings: Settings, document: Workflow, atoms: int, instances: int) -> Seen:
+    database = connect(settings, Role.DELIVERY)
+    queues, pool = PostgresAtoms(database), sandbox_pool(settings, max_workers=instances)
+    sink, counted = _Sink(), _Counted()
+    scripts = Scripts(JavaScript(pool))
+    limits = Limits(instances, instances, 60_000, 90_000, 0.0)
+
+    def step_of(workflow: Workflow, step: int) -> Step:
+        return sink if step == workflow.sink_step else scripts
+
+    accounts = Accounts(counted, counted)
+    dispatcher = Dispatcher(queues, step_of, limits, accounts, set, close=database.close)
+    put = partial(queues.put, 1, "w", 1, document)
+    now = int(time.time() * 1000)
+    for first in range(0, atoms, PART):
+        numbers = range(first, min(atoms, first + PART))
+        put([(b'{"n":%d}' % each, now) for each in numbers], now)
+    began = time.monotonic()
+    # Latencies count from here: what stood in the queue before is no fault of anybody's.
+    late = int(time.time() * 1000) - now
+    dispatcher.run()
+    seconds = time.monotonic() - began
+    pool.close()
+    database.close()
+    latencies = [max(0, each - late) for each in sink.latencies]
+    return Seen(seconds, latencies, counted.processor_us / 1e6)
