@@ -29,6 +29,7 @@ NOT_OF_TENANTS = {
 ALL_TENANTS = {
     Role.API: set(),
     Role.PLATFORM: {
+        *("dead_atoms", "collected_atoms", "workflow_hours"),
         *("tenants", "tokens", "service_objects", "definitions", "streams", "graph_edges"),
         *("pending_changes", "subscriptions", "cursors", "listings", "template_objects"),
         *("dynamic_groups", "group_looks", "membership_marks", "jobs", "audit", "audit_counts"),
