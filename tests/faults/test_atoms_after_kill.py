@@ -28,7 +28,7 @@ ATOMS = int(os.environ.get("SERVIOTICY_TEST_ATOMS", "400"))
 SECONDS = 300 + ATOMS // 50
 KILLS = 4
 CODE = "function(a) { let n = 0; for (let i = 0; i < 50000; i++) n += i % 7; return {n: a.n}; }"
-DOCUMENT = a_document(procedures={"slow": {"code": CODE, "attempts": 20}})
+DOCUMENT = a_document("slow", procedures={"slow": {"code": CODE, "attempts": 20}})
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_no_atom_is_lost_whatever_is_killed(
     owner: Database, program: Program, record_property: Callable[[str, object], None]
 ) -> None:
     """All come to the sink; and once, as what is collected is so as its atom ends."""
-    queues, read = PostgresAtoms(owner), a_workflow(procedures=DOCUMENT["procedures"])
+    queues, read = PostgresAtoms(owner), a_workflow("slow", procedures=DOCUMENT["procedures"])
     for first in range(0, ATOMS, 100):
         given = [(b'{"n":%d}' % n, 1_000) for n in range(first, min(ATOMS, first + 100))]
         assert queues.put(1, "w", 1, read, given, 0)

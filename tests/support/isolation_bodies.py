@@ -122,6 +122,19 @@ class Bodies:
         content = {"parameters": PARTS, "document": document}
         return Body(content, facts={"public": document["public"]})
 
+    def workflow(self, who: Actor, _named: dict[str, Thing], _chance: Random) -> Body:
+        content = {
+            "name": self._word(who),
+            "source": {"http": {}},
+            "procedures": {"p": {"code": f"a => ({{w: '{self._word(who)}', a}})"}},
+            "links": [["source", "p"], ["p", "sink"]],
+            "sink": {"collect": {}},
+        }
+        return Body(content)
+
+    def atoms(self, who: Actor, _named: dict[str, Thing], _chance: Random) -> Body:
+        return Body({"atoms": [{"w": self._word(who)}]})
+
     def objects(self, who: Actor, _named: dict[str, Thing], _chance: Random) -> Body:
         return Body([{"room": self._word(who)}])
 
@@ -249,6 +262,9 @@ MAKERS: dict[Route, Maker] = {
     ("PUT", "/{so}"): Bodies.document,
     ("PATCH", "/{so}"): Bodies.patch,
     ("POST", "/{so}/versions"): Bodies.document,
+    ("POST", "/workflows"): Bodies.workflow,
+    ("PUT", "/workflows/{workflow}"): Bodies.workflow,
+    ("POST", "/workflows/{workflow}/atoms"): Bodies.atoms,
     ("POST", "/templates"): Bodies.template,
     ("PUT", "/templates/{template}"): Bodies.template,
     ("POST", "/templates/{template}/objects"): Bodies.objects,

@@ -122,6 +122,9 @@ class Learning:
         made = self._model.add(Thing("template", told["id"], self._tenant(who)))
         made.public = made.versions[1] = body.facts.get("public", False)
 
+    def workflow_made(self, who: Actor, _named: Named, _body: Body, told: Any) -> None:
+        self._model.add(Thing("workflow", told["id"], self._tenant(who)))
+
     def template_changed(self, _who: Actor, named: Named, body: Body, told: Any) -> None:
         template = named["template"]
         template.public = template.versions.get(told["version"], body.facts.get("public", False))
@@ -249,6 +252,7 @@ LESSONS: dict[Route, Lesson] = {
     ("POST", "/{so}/versions/{n}/activate"): Learning.activated,
     ("DELETE", "/{so}"): Learning.deleted,
     ("POST", "/{so}/api_token"): Learning.renewed,
+    ("POST", "/workflows"): Learning.workflow_made,
     ("POST", "/templates"): Learning.template_made,
     ("PUT", "/templates/{template}"): Learning.template_changed,
     ("POST", "/templates/{template}/versions/{n}/activate"): Learning.template_changed,
@@ -270,6 +274,7 @@ LESSONS: dict[Route, Lesson] = {
     **dict.fromkeys(
         [
             ("DELETE", "/templates/{template}"),
+            ("DELETE", "/workflows/{workflow}"),
             ("DELETE", "/grants/{grant}"),
             ("DELETE", "/tokens/{token}"),
             ("DELETE", "/members/{member}"),
