@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from command import found as where
 from command import listening, running
+from operators.layers import lacking, layers
 from sandbox import InfraError
 from servioticy import logs, terminal
 from servioticy.bootstrap import present_log, sandbox_pool
@@ -92,6 +93,7 @@ def examine(settings: Settings) -> Iterator[Check]:
     )
     yield _javascript(settings)
     yield _sandbox(settings)
+    yield _operators()
     yield _java(settings)
     yield _jars(settings)
     yield _disk(settings)
@@ -167,6 +169,21 @@ def _sandbox(settings: Settings) -> Check:
     active = ", ".join(name for name, lack in layers.items() if not lack)
     missing = ", ".join(f"{name} ({lack})" for name, lack in layers.items() if lack)
     return Check("sandbox", True, f"{active}; not here: {missing}" if missing else active)
+
+
+def _operators() -> Check:
+    """Which layers around tenants' own programs this machine allows."""
+    try:
+        found = layers()
+    except OSError as error:
+        return Check("operators", True, f"{error}; no programs of tenants' own run here")
+    active = ", ".join(name for name, lack in found.items() if not lack)
+    missing = ", ".join(f"{name} ({lack})" for name, lack in found.items() if lack)
+    enough = not lacking(found)
+    detail = f"{active}; not here: {missing}" if missing else active
+    if not enough:
+        detail += "; no programs of strangers run here"
+    return Check("operators", True, detail)
 
 
 def _javascript(settings: Settings) -> Check:

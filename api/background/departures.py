@@ -27,7 +27,7 @@ FIRST = (
     *("workflow_versions", "workflows", "atoms", "atom_counts", "workflow_instances"),
 )
 """Tables of which a piece goes at a time, each once the one before is empty."""
-THEN = ("template_versions", "templates")
+THEN = ("template_versions", "templates", "operator_versions", "operators")
 LAST = (
     *("received_grants", "usage_of_others", "rest_of_service_objects", "aspect_minutes"),
     "audit",

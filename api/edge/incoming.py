@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from api.edge.framing import Body
+from operators.archives import MAX_ARCHIVE_BYTES
 from servioticy.domain.tokens import read_token
 from servioticy.http_heads import MAX_HEAD, Head, Malformed, parse
 
@@ -14,6 +15,9 @@ MAX_AHEAD = MAX_HEAD + len(_END)
 _AUTHORIZATION = re.compile(rb"\r\nauthorization:([^\r\n]+)\r\n", re.IGNORECASE)
 TOKEN_WITHIN = 2_048
 """Bytes of a head that are searched for a token before it is read."""
+
+OPERATORS = "/operators/"
+"""Below it bodies are programs; how large all others may be is a setting."""
 
 
 class Incoming:
@@ -78,7 +82,8 @@ class Incoming:
 
     def begin_body(self, head: Head) -> None:
         """What arrives now is the body of that request. Raises TooMuch."""
-        self._body = Body(head, self._largest_body)
+        is_archive = head.method == "PUT" and head.path.startswith(OPERATORS)
+        self._body = Body(head, MAX_ARCHIVE_BYTES if is_archive else self._largest_body)
 
     @property
     def has_more(self) -> bool:

@@ -70,6 +70,7 @@ def add(group: Any, command: Command) -> None:
     _tail(group, command)
     _status(group, command)
     _backfill(group, command)
+    _operator(group, command)
     _trace(group, command)
     _usage(group, command)
     _top(group, command)
@@ -118,6 +119,27 @@ def _backfill(group: Any, command: Command) -> None:
     )
     filled.add_argument("--json", action="store_true", help="print the job for programs")
     _platform(filled)
+
+
+def _operator(group: Any, command: Command) -> None:
+    operator = command(
+        group,
+        "operator",
+        "push programs of your own that compute composite streams, list and remove them",
+        _later("operating", "run"),
+        "new FOLDER makes a folder with a sample and its kit, push FOLDER stores it as a further "
+        "version, list tells of all, log NAME@VERSION what one has printed and how it runs, "
+        "remove NAME@VERSION removes a version, remove NAME all of them.",
+    )
+    _words(operator, "ACTION [FOLDER | NAME@VERSION]", 1, 2)
+    operator.add_argument(
+        "--language",
+        choices=("python", "node", "go"),
+        default="python",
+        help="of what `new` makes (python)",
+    )
+    operator.add_argument("--json", action="store_true", help="print it for programs")
+    _platform(operator)
 
 
 def _trace(group: Any, command: Command) -> None:

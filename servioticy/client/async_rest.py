@@ -189,6 +189,27 @@ class AsyncRest:
         """Cancel a backfill that is not done: nothing is left of it."""
         await self.run(calls.cancel(job))
 
+    async def push_operator(self, name: str, archive: bytes) -> dict[str, Any]:
+        """Store a program, a folder as tar and gzip, as a further version; return what it is."""
+        return await self.run(calls.push_operator(name, archive))
+
+    async def operators(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield the versions of the tenant's programs, the newest of each first."""
+        after: str | None = ""
+        while after is not None:
+            page = await self.run(calls.operators(after))
+            for each in page.data:
+                yield each
+            after = page.next
+
+    async def operator(self, name: str, version: int) -> dict[str, Any]:
+        """Return what a version of a program is, and how it runs."""
+        return await self.run(calls.operator(name, version))
+
+    async def remove_operator(self, name: str, version: int | None = None) -> None:
+        """Remove a version of a program, or all."""
+        await self.run(calls.remove_operator(name, version))
+
     async def usage(
         self, by: str = "all", after: int | None = None, before: int | None = None
     ) -> AsyncIterator[dict[str, Any]]:

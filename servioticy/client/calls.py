@@ -201,6 +201,35 @@ def cancel(job: str) -> Call[None]:
     return Call("DELETE", f"/jobs/{quote(job, safe='')}", _nothing)
 
 
+def push_operator(name: str, archive: bytes) -> Call[dict[str, Any]]:
+    """Store a program as a further version; the same files once more are the same version."""
+    headers = {"Content-Type": "application/gzip"}
+    return Call("PUT", f"/operators/{quote(name, safe='')}", _object, archive, headers)
+
+
+def operators(after: str = "") -> Call[Page]:
+    """Read a page of the tenant's programs, and what follows it."""
+
+    def reads(answer: Answer) -> Page:
+        body = answer.json()
+        return Page(list(body["operators"]), body.get("next"))
+
+    return Call(
+        "GET", f"/operators?{urlencode({'after': after})}" if after else "/operators", reads
+    )
+
+
+def operator(name: str, version: int) -> Call[dict[str, Any]]:
+    """Read what a version of a program is, and how it runs."""
+    return Call("GET", f"/operators/{quote(name, safe='')}/{version}", _object)
+
+
+def remove_operator(name: str, version: int | None) -> Call[None]:
+    """Remove a version of a program, or all."""
+    query = "" if version is None else f"?{urlencode({'version': version})}"
+    return Call("DELETE", f"/operators/{quote(name, safe='')}{query}", _nothing)
+
+
 def usage(query: str) -> Call[Page]:
     """Read a page of what the tenant has used: the first by `usage_query`, or the next one."""
 

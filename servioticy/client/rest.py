@@ -183,6 +183,26 @@ class Rest:
         """Cancel a backfill that is not done: nothing is left of it."""
         self.run(calls.cancel(job))
 
+    def push_operator(self, name: str, archive: bytes) -> dict[str, Any]:
+        """Store a program, a folder as tar and gzip, as a further version; return what it is."""
+        return self.run(calls.push_operator(name, archive))
+
+    def operators(self) -> Iterator[dict[str, Any]]:
+        """Yield the versions of the tenant's programs, the newest of each first."""
+        after: str | None = ""
+        while after is not None:
+            page = self.run(calls.operators(after))
+            yield from page.data
+            after = page.next
+
+    def operator(self, name: str, version: int) -> dict[str, Any]:
+        """Return what a version of a program is, and how it runs."""
+        return self.run(calls.operator(name, version))
+
+    def remove_operator(self, name: str, version: int | None = None) -> None:
+        """Remove a version of a program, or all."""
+        self.run(calls.remove_operator(name, version))
+
     def usage(
         self, by: str = "all", after: int | None = None, before: int | None = None
     ) -> Iterator[dict[str, Any]]:

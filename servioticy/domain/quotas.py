@@ -54,6 +54,10 @@ RESTING = (COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES)
 DELIVERIES = "deliveries"
 """Used up, nothing more is given to a tenant's subscribers; all else goes on."""
 TOKENS = "tokens"
+OPERATORS = "operators"
+"""Versions of programs of the tenant's own: of strangers nobody may push any until told."""
+OWN_OPERATORS = 100
+"""Where all tenants are the operator's own."""
 DOCUMENT_BYTES = "document-bytes"
 SOCKETS = "sockets"
 LIVE_SUBSCRIPTIONS = "live-subscriptions"
@@ -97,6 +101,13 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
         Quota("aspects", 100, "streams that are measured by the minute", None, Kind.COUNTED),
         Quota("members", 1_000, "members", None, Kind.COUNTED),
         Quota(TOKENS, 10_000, "tokens that are good", None, Kind.COUNTED),
+        Quota(
+            OPERATORS,
+            OWN_OPERATORS if settings.operators.protection == "any" else 0,
+            "versions of operators",
+            None,
+            Kind.COUNTED,
+        ),
         Quota(
             DOCUMENT_BYTES,
             10_000_000_000,

@@ -200,6 +200,29 @@ class Sandbox:
 
 
 @dataclass(frozen=True, slots=True)
+class Operators:
+    """Tenants' own programs that compute composites."""
+
+    PREFIX: ClassVar[str] = "operators_"
+
+    protection: Literal["required", "any"] = setting(
+        "required",
+        "required: programs run only where they can be enclosed, of tenants with a quota of "
+        "`operators`; any: all tenants are your own, and their programs run anyhow",
+    )
+    places: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        8, "most processes of programs per partition; a tenant has half of them at most"
+    )
+    idle_seconds: Seconds = setting(300.0, "after so long without work such a process is ended")
+    start_seconds: Seconds = setting(30.0, "in which such a process has to be ready")
+    folder: str = setting(
+        "",
+        "folder of unpacked programs (default: `operators` in the data folder)",
+        name="operators",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Embedded:
     """What `servioticy up` and `make setup` bring along."""
 
@@ -280,6 +303,7 @@ class Settings:
     spark: Spark = field(default_factory=Spark)
     sandbox: Sandbox = field(default_factory=Sandbox)
     functions: Functions = field(default_factory=Functions)
+    operators: Operators = field(default_factory=Operators)
     usage: Usage = field(default_factory=Usage)
     identity: Identity = field(default_factory=Identity)
     embedded: Embedded = field(default_factory=Embedded)

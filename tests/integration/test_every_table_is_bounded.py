@@ -15,6 +15,7 @@ QUOTA = {
     "tokens": "tokens",  # and those of Service Objects, MOST_OF_ONE each
     "members": "members",
     "aspects": "aspects",
+    "operator_versions": "operators",
     "service_objects": "documents",  # deleted ones: OBJECTS_KEPT_DAYS
     "definitions": "document-bytes",
     "streams": "streams",
@@ -55,6 +56,8 @@ CONSTANT = {
     "idempotency": "api.http.idempotency.MAX_KEYS",
     "dead_deliveries": "servioticy.storage.dead_deliveries.MAX_KEPT",
     "console_sessions": "servioticy.identity.console_sessions.MOST",
+    "operators": "api.resources.operators.MAX_NAMES",
+    "operator_grants": "api.resources.operators.MAX_GRANTS",
     "templates": "api.resources.templates.MAX_TEMPLATES",
     "template_versions": "api.resources.template_jobs.MAX_VERSIONS",
     "claim_codes": "api.resources.claim_codes.MOST_USES",
@@ -78,6 +81,7 @@ OTHERWISE = {
     "stored_amounts": "one of a tenant",
     "membership_marks": "one of a tenant",
     "group_looks": "one of a tenant",
+    "operator_runs": "one of a program that ran on a node within an hour",
     "usage_hours": "a stream and an hour, for usage_days",
     "atom_counts": "eight of a step of a version",
     "workflow_instances": "functions_instances of a machine, and those killed until their end",

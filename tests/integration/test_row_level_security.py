@@ -39,6 +39,7 @@ ALL_TENANTS = {
         *("idempotency", "templates", "dead_deliveries"),
         *("grants", "usage_hours", "quotas", "claim_codes", "members", "console_sessions"),
         *("inputs_from_outside", "marks"),
+        *("operators", "operator_versions", "operator_grants"),
     },
     Role.PIPELINE: {
         *("tenants", "service_objects", "definitions", "streams", "graph_edges", "subscriptions"),
@@ -56,6 +57,7 @@ ALL_TENANTS = {
         *("quotas", "inputs_from_outside", "outside_readers", "marks"),
         *("jobs", "backfills", "backfilled"),
         *("aspects", "aspect_minutes"),
+        *("operator_versions", "operator_grants", "operator_runs"),
     },
     Role.DELIVERY: {
         *("tenants", "tokens", "service_objects", "streams", "subscriptions", "cursors"),

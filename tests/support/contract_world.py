@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -113,6 +114,13 @@ def a_world(served: Served) -> World:
     names["aspect"] = answer.get_json()["id"]
     path = f"/{names['filled']}/streams/fahrenheit/backfill"
     names["backfill"] = tenant.ask("POST", path, json={"from": 0, "to": 1}).get_json()["job"]
+    archive = base64.b64decode(request_examples("PUT", "/operators/{operator}")["forward"])
+    answer = tenant.ask("PUT", "/operators/forward", data=archive)
+    assert answer.status_code == 201, answer.text
+    names["operator"] = "forward"
+    names["tenant"] = served.tenant("another").ask("GET", "/grants").get_json()["tenant"]
+    granted = tenant.ask("PUT", f"/operators/forward/grants/{names['tenant']}")
+    assert granted.status_code == 204, granted.text
     served.store()
     return world
 

@@ -33,7 +33,7 @@ COMMANDS = [
         "monitoring",
     ),
     *("apply", "try", "backfill", "get", "put", "history", "trace", "export", "import"),
-    *("status", "usage", "top"),
+    *("status", "usage", "top", "operator"),
 ]
 PUMP = "1423072260000" + "0" * 32
 PAGE = (Path(__file__).parents[2] / "docs" / "command.md").read_text("utf-8")
@@ -71,7 +71,7 @@ def test_the_page_names_every_command_of_a_tenant_with_its_options() -> None:
     ]
     commands = groups[0].choices
     assert set(commands) == set(COMMANDS)
-    for name in [*COMMANDS[-11:], "tail"]:
+    for name in [*COMMANDS[-12:], "tail"]:
         assert f"`servioticy {name} " in PAGE
         options = {each for action in commands[name]._actions for each in action.option_strings}
         assert {

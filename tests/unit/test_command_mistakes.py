@@ -21,6 +21,7 @@ WORDS = {
     "try": ["{folder}/a.json"],
     "backfill": [ID, "s", "--from", "1", "--to", "2"],
     "trace": [ID, "s"],
+    "operator": ["list"],
     "get": [ID, "s"],
     "put": [ID, "s", "x=1"],
     "history": [ID, "s"],
@@ -38,7 +39,7 @@ WORDS = {
 """How a command is called rightly, where it needs words."""
 REMOTE = (
     *("apply", "try", "get", "put", "history", "trace"),
-    *("export", "import", "tail", "status", "usage", "backfill"),
+    *("export", "import", "tail", "status", "usage", "backfill", "operator"),
 )
 BECOMES = (*cli.PROGRAMS, "bench")
 """They are replaced by another process, which has the mistakes to tell."""

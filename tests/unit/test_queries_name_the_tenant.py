@@ -118,6 +118,9 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "effects.release": ({"service_objects"}, PIPELINE),
     "effects.delete": ({"service_objects"}, PIPELINE),
     "effects.erase": ({"streams", "states", "verdicts", "usage"}, PIPELINE),
+    "programs.found": ({"operator_versions", "operator_grants"}, PIPELINE),
+    "programs.archive": ({"operator_versions"}, PIPELINE),
+    "operator_runs.forget": ({"operator_runs"}, PIPELINE),
     "purge.next_purge": ({"purge"}, PIPELINE),
     "retention.forgetful": ({"streams"}, PIPELINE),
     # What others wished or read of a stream that is gone.
@@ -202,6 +205,9 @@ BETWEEN_TENANTS = {
     "grants.listed": "a grant is seen by who has given it, and by whom it is for",
     "grants.grant": "a grant is seen by who has given it, and by whom it is for",
     "usage.summed": "a provider is told what others have used of its streams",
+    "operators.grants": "a grant is to another one, whose name is told",
+    "programs.found": "a program may be another one's, by a grant",
+    "programs.archive": "a program may be another one's, by a grant",
     "quotas.set": "an operator names the tenant by its name",
     "tenants.add_tenant": "of a tenant that is not there yet",
     "tenants.tenant_named": "an operator names it",
@@ -216,7 +222,7 @@ BETWEEN_TENANTS = {
 """Those that name a tenant and read what is not its own."""
 
 FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors", "backup", "kept_entries"}
-FOR_ALL |= {"retention"}
+FOR_ALL |= {"retention", "operator_runs"}
 """Files of the pipeline, of delivery and of back-ups, which have roles of their own."""
 
 

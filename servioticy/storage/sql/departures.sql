@@ -40,6 +40,21 @@ DELETE FROM members
    AND id IN (SELECT id FROM members WHERE tenant_id = %(tenant)s LIMIT %(most)s)
 RETURNING 1;
 
+-- operator_versions --
+-- Some at a time: an archive may have 8 MiB.
+DELETE FROM operator_versions
+ WHERE tenant_id = %(tenant)s
+   AND (name, version) IN (SELECT name, version FROM operator_versions
+                            WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
+-- operators --
+-- With their grants.
+DELETE FROM operators
+ WHERE tenant_id = %(tenant)s
+   AND name IN (SELECT name FROM operators WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
 -- console_sessions --
 DELETE FROM console_sessions
  WHERE tenant_id = %(tenant)s

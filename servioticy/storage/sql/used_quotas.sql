@@ -120,6 +120,11 @@ SELECT count(*)
   FROM aspects
  WHERE tenant_id = %(tenant)s;
 
+-- operators --
+SELECT count(*)
+  FROM operator_versions
+ WHERE tenant_id = %(tenant)s;
+
 -- members --
 SELECT count(*)
   FROM members

@@ -60,6 +60,7 @@ def served(backend: Platform) -> Served:
         read_wait_seconds=0.02,
         max_body_bytes=20_000,
         operator_tenant="examples",
+        operators_protection="any",
         **OIDC,
     )
     app = create_app(backend.ports, settings, lambda: NOW, argument_names, trials=trials(backend))

@@ -1,0 +1,55 @@
+"""Builds what runs programs, as the settings describe it."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from operators.attending import Bounds
+from operators.instance import Place
+from operators.node import Node
+from operators.registry import Registry
+from operators.shelf import Shelf
+from operators.telling import Telling
+from servioticy.ports.programs import Program, Question, Reply
+from servioticy.ports.stored_programs import StoredPrograms
+from servioticy.settings import Settings
+
+
+class Programs:
+    """The port on this machine: a node, its shelf, and who tells of it."""
+
+    def __init__(self, settings: Settings, stored: StoredPrograms, partition: int) -> None:
+        """Nothing is begun before it is asked."""
+        own = settings.operators
+        folder = Path(own.folder or Path(settings.data) / "operators").absolute()
+        registry = Registry(stored)
+        self._shelf = Shelf(folder, registry)
+        bounds = Bounds(
+            places=own.places,
+            places_each=(own.places + 1) // 2,
+            start_seconds=own.start_seconds,
+            idle_seconds=own.idle_seconds,
+        )
+        place = Place(self._shelf.base, strangers=own.protection == "required")
+        self._node = Node(self._shelf, place, bounds)
+        name = f"{socket.gethostname()}/{partition}"
+        self._telling = Telling(registry, name, self._node.running)
+
+    def ask(self, question: Question) -> bool:
+        """Take a question, as the port has it."""
+        return self._node.ask(question)
+
+    def replies(self, wait_seconds: float) -> list[Reply]:
+        """Return what has been answered, as the port has it."""
+        return list(self._node.replies(wait_seconds))
+
+    def forget(self, program: Program) -> None:
+        """End a program, as the port has it."""
+        self._node.forget(program)
+
+    def close(self) -> None:
+        """End all of them."""
+        self._telling.close()
+        self._node.close()
+        self._shelf.close()

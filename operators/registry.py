@@ -1,0 +1,63 @@
+"""Programs as the store has them: which a tenant may use, their files, and how they run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from operators import manifest
+from operators.errors import NotAnOperator
+from operators.line import Running
+from servioticy.ports.programs import Manifest, Program
+from servioticy.ports.stored_programs import Run, StoredPrograms
+
+PRINTED = 4096
+"""Characters of what a program has printed that are kept in the store."""
+
+_NOT_TEXT = re.compile(r"[^\n\t -~\u00a0-\ud7ff\ue000-\uffff]")
+
+
+class Registry:
+    """Programs in the store; KnownPrograms, and what the shelf is filled from."""
+
+    def __init__(self, stored: StoredPrograms) -> None:
+        self._stored = stored
+
+    def manifests(self, programs: Sequence[Program]) -> Mapping[Program, Manifest]:
+        """Return the manifest of each that its tenant may use now. Raises Unavailable."""
+        found = {}
+        for program, kept in self._stored.found(programs).items():
+            try:
+                found[program] = manifest.read(kept.manifest.encode()).manifest
+            except NotAnOperator:
+                continue  # of a release that took more
+        return found
+
+    def digest(self, program: Program) -> str | None:
+        """Return the digest of its files; None: its tenant may not use it. Raises Unavailable."""
+        found = self._stored.found([program]).get(program)
+        return None if found is None else found.digest
+
+    def archive(self, program: Program) -> tuple[str, bytes] | None:
+        """Return the same with its archive. Raises Unavailable."""
+        digest = self.digest(program)
+        archive = None if digest is None else self._stored.archive(program, digest)
+        return None if digest is None or archive is None else (digest, archive)
+
+    def tell(self, node: str, running: Sequence[Running]) -> None:
+        """Note how programs are on a node. Raises Unavailable."""
+        runs = [
+            Run(
+                each.program,
+                each.state,
+                each.restarts,
+                _plain(each.problem),
+                _plain(each.printed.decode(errors="replace"))[-PRINTED:],
+            )
+            for each in running
+        ]
+        self._stored.tell(node, runs)
+
+
+def _plain(text: str) -> str:
+    return _NOT_TEXT.sub("?", text)

@@ -1,0 +1,61 @@
+"""Tells the store how programs are on this node, for those whose they are."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+from operators.line import Running
+from operators.registry import Registry
+from servioticy.errors import ServioticyError
+
+log = logging.getLogger(__name__)
+
+SECONDS = 5.0
+AGAIN = 6
+"""Each so-manieth time it is told though nothing is other than before: else it would be old."""
+MOST = 1000
+"""Programs that are told of, those that run before those that have ended."""
+
+
+class Telling:
+    """Tells again and again, in a thread of its own, until it is closed."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        node: str,
+        running: Callable[[], Sequence[Running]],
+        seconds: float = SECONDS,
+    ) -> None:
+        """`node`: its name."""
+        self._registry = registry
+        self._node = node
+        self._running = running
+        self._seconds = seconds
+        self._told: Sequence[Running] = []
+        self._looks = 0
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="operators-tell", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Tell no more."""
+        self._closed.set()
+        self._thread.join()
+
+    def tell(self) -> None:
+        """Tell if there is anything to tell. Raises Unavailable."""
+        found = sorted(self._running(), key=lambda each: each.state == "ended")[:MOST]
+        self._looks += 1
+        if found != self._told or (found and self._looks % AGAIN == 0):
+            self._registry.tell(self._node, found)
+            self._told = found
+
+    def _run(self) -> None:
+        while not self._closed.wait(self._seconds):
+            try:
+                self.tell()
+            except ServioticyError as error:
+                log.info("operators_not_told", extra={"reason": str(error)[:200]})
