@@ -36,6 +36,7 @@ from servioticy.ports.history import History
 from servioticy.ports.log import BatchLog
 from servioticy.ports.service_objects import ServiceObjects
 from servioticy.ports.statements import Statements
+from servioticy.ports.stored_programs import StoredPrograms
 from servioticy.ports.stream_graph import StreamGraph
 from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
@@ -48,6 +49,7 @@ from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.programs import PostgresPrograms
 from servioticy.storage.roles import Role
 from servioticy.storage.service_objects import PostgresServiceObjects
 from servioticy.storage.sources import PostgresSources
@@ -253,6 +255,11 @@ def connect(
     return Database(
         settings.store.dsn, role=role, durable=durable, statement_seconds=statement_seconds
     )
+
+
+def stored_programs(database: Database) -> StoredPrograms:
+    """Return where programs of tenants' own are kept."""
+    return PostgresPrograms(database)
 
 
 def partition_store(database: Database) -> PostgresPartitionStore:
