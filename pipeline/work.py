@@ -48,7 +48,8 @@ class LoggedUpdate(NamedTuple):
     its updates in the record."""
 
     is_tick: bool = False
-    """Whether it is times that a composite has set itself, each a root, and stored nowhere."""
+    """Whether its roots come from a composite's clock and are stored nowhere: times that it has
+    set itself, or an answer of who computes it."""
     at: int = 0
     """The log's time, in ms since 1970: when it was accepted, or of a tick its own."""
     trace: str = ""
@@ -67,7 +68,7 @@ class LoggedUpdate(NamedTuple):
     @property
     def is_input(self) -> bool:
         """Whether it came over a border: then its roots are stored and emitted elsewhere."""
-        return self.tree != 0
+        return self.tree != 0 and not self.is_tick
 
     @property
     def size(self) -> int:

@@ -10,6 +10,7 @@ from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream, Region
 from servioticy.domain.model import JAVASCRIPT, ServiceObject, StreamRef
 from servioticy.domain.pauses import finished
+from servioticy.domain.program_code import PROGRAMS
 from servioticy.domain.regions import evaluator_of, whole
 from servioticy.refusals import Refused
 
@@ -78,6 +79,10 @@ class Concerned:
         for ref in sorted(self.computed):
             stream = self.graph.stream(ref)
             composite = self.graph.composite(ref)
+            if evaluator_of(stream) == PROGRAMS:
+                raise Refused(
+                    f"{ref} is computed by a program of its own, which a backfill does not ask"
+                )
             if evaluator_of(stream) != JAVASCRIPT or composite.windowed:
                 raise Refused(f"{ref} is computed over windows, or of silence: not yet filled")
             if composite.options.staleness == "input":

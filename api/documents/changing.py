@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from api.documents.actions import check_targets
 from api.documents.membership import with_who_belongs
+from api.documents.operators import check_operators
 from api.documents.service_objects import group_sources, members, parse_and_check
 from api.services import Services
 from servioticy.domain.model import Definition, ServiceObjectKey, StreamRef
@@ -31,5 +32,6 @@ def new_document(
     body = with_who_belongs(body, key, services)
     definition = parse_and_check(body, key.id, services)
     check_targets(body, key, services)
+    check_operators(definition, key.tenant, services)
     sources = group_sources(definition, key.tenant, services, members(before))
     return NewDocument(body, definition, sources)

@@ -11,6 +11,7 @@ import orjson
 from api.documents.actions import check_targets
 from api.documents.listing import with_listed
 from api.documents.membership import with_who_belongs
+from api.documents.operators import check_operators
 from api.documents.service_objects import (
     CUSTOM,
     custom_fields,
@@ -107,6 +108,7 @@ class Maker:
         document = with_who_belongs(document, key, self.services)
         definition = self._understood(document, key.id)
         check_targets(document, key, self.services)
+        check_operators(definition, key.tenant, self.services)
         known = self._members(follower) if follower and definition.groups else ()
         new = NewServiceObject(
             id=key.id,

@@ -9,6 +9,7 @@ from flask import Blueprint, Response
 from api.documents.actions import check_targets
 from api.documents.listing import with_listed
 from api.documents.membership import with_who_belongs
+from api.documents.operators import check_operators
 from api.documents.service_objects import (
     current,
     custom_fields,
@@ -48,6 +49,7 @@ def blueprint(services: Services) -> Blueprint:
         document = with_who_belongs(json_object(), ServiceObjectKey(caller, id_), services)
         definition = parse_and_check(document, id_, services)
         check_targets(document, ServiceObjectKey(caller, id_), services)
+        check_operators(definition, caller, services)
         new = NewServiceObject(
             id=id_,
             tenant=caller,

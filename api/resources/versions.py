@@ -8,6 +8,7 @@ import orjson
 from flask import Blueprint, Response
 
 from api.documents.listing import with_listed
+from api.documents.operators import check_operators
 from api.documents.service_objects import current, etag, group_sources, members
 from api.http.answers import answer
 from api.http.authentication import needs, service_object
@@ -109,6 +110,7 @@ def _activated(
         same = {"id": key.id, "updatedAt": found.updated_at, "version": version}
         return answer(same, 200, {"ETag": etag(found.version, found.revision)})
     definition = services.definitions.that_computes(key.id, version, document)
+    check_operators(definition, key.tenant, services)
     before = services.definitions.of(key.id, found.version, found.document)
     more = len(definition.streams) - len(before.streams)
     new = NewServiceObject(

@@ -8,6 +8,7 @@ from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream, Region
 from servioticy.domain.model import JAVASCRIPT, ClockRef, ServiceObject, StreamRef, WindowRef
 from servioticy.domain.pauses import finished
+from servioticy.domain.program_code import PROGRAMS
 from servioticy.domain.regions import evaluator_of, has_clock, whole
 from servioticy.domain.windowed import SILENCE, WINDOWS, WindowsOf, parts
 from servioticy.refusals import Refused
@@ -58,6 +59,11 @@ class Version:
         if not self.concerned:
             return None
         members = [self._graph.stream(each) for each in sorted(self.concerned)]
+        if by_program := [each for each in members if evaluator_of(each) == PROGRAMS]:
+            raise Refused(
+                f"{by_program[0].key} is computed by a program of its own, which a trial does "
+                "not ask"
+            )
         if others := sorted({evaluator_of(each) for each in members} - COMPUTED):
             raise Refused(f"A trial does not compute {', '.join(others)} yet")
         tenant = members[0].tenant

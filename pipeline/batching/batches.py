@@ -99,10 +99,10 @@ class Batches:
 
     def _first_decided(self, work: Work) -> int | None:
         """The number of the first update whose outcomes subscribers know already."""
-        decided = self._partition.decided
+        decided, updates = self._partition.decided, work.updates
         if not decided.trees:
             return None
-        known = (decided.covers(each.offset, each.tenant) for each in work.updates)
+        known = (decided.covers(each.offset, each.tenant, each.roots[0].path) for each in updates)
         return next((number for number, is_known in enumerate(known) if is_known), None)
 
     def _compute(self, work: Work, *, alone: bool, decided: bool) -> None:

@@ -16,8 +16,10 @@ from pipeline.state.components import StillLoading
 from pipeline.state.partition import Partition
 from pipeline.work import Forwarded, LoggedUpdate, Marked, Root, Row
 from servioticy.domain.model import ClockRef, ServiceObject
+from servioticy.domain.program_code import PROGRAMS
 from servioticy.domain.records import (
     AcquireRecord,
+    AnswerRecord,
     BeginRecord,
     BorderRecord,
     ControlRecord,
@@ -30,6 +32,7 @@ from servioticy.domain.records import (
     UnreadableRecord,
     UpdateRecord,
     read_record,
+    write,
 )
 from servioticy.errors import Rejected
 from servioticy.ports.output import Output
@@ -103,6 +106,8 @@ class Intake:
                     found = [self._admit_update(record, row, late=False, at_once=at_once)]
                 case TickRecord():
                     found = [self._admit_tick(record, row, late=False, at_once=at_once)]
+                case AnswerRecord():
+                    found = self._admit_answer(record, row, at_once=at_once)
                 case BorderRecord():
                     if self._is_repeat(record, row):
                         return ()
@@ -126,6 +131,8 @@ class Intake:
                 return self._admit_update(record, row, late=True, at_once=at_once)
             if isinstance(record, TickRecord):
                 return self._admit_tick(record, row, late=True, at_once=at_once)
+            if isinstance(record, AnswerRecord):
+                return self._admit_answered(record, row, late.tree, late=True, at_once=at_once)
             if isinstance(record, BorderRecord):
                 return self._crossed.admit_late(record, late, at_once=at_once)
         except self._passes:
@@ -228,7 +235,11 @@ class Intake:
         if isinstance(owner, StillLoading):
             return PutOff(row.offset, owner.tenant, record.service_object, row.value or b"")
         clock = ClockRef(*record.origin)
-        if not isinstance(owner, ServiceObject) or not self._partition.graph.knows(clock):
+        if (
+            not isinstance(owner, ServiceObject)
+            or not self._partition.graph.knows(clock)
+            or self._takes_answers(owner, clock)
+        ):
             return None if late else self._behind_its_change(record.service_object, row)
         roots = [
             Root(clock, record.timestamp, key, (number,)) for number, key in enumerate(record.keys)
@@ -236,6 +247,50 @@ class Intake:
         value = row.value or b""
         at = record.timestamp
         return LoggedUpdate(row.offset, owner.tenant, roots, value, is_tick=True, at=at)
+
+    def _admit_answer(
+        self, record: AnswerRecord, row: Row, *, at_once: bool
+    ) -> list[LoggedUpdate | PutOff | None]:
+        """A tree for each of its events, in order; without those that are stored already.
+
+        Each as a record of its own: what is put off is that alone.
+        """
+        offset, stored = self._partition.progress
+        return [
+            self._admit_answered(
+                each, Row(row.offset, write(each)), tree, late=False, at_once=at_once
+            )
+            for tree, each in enumerate(record.singly(), 1)
+            if row.offset != offset or tree >= stored
+        ]
+
+    def _admit_answered(
+        self, record: AnswerRecord, row: Row, tree: int, *, late: bool, at_once: bool
+    ) -> LoggedUpdate | PutOff | None:
+        """The answer to one update; nothing where the stream has gone, or nobody is asked now.
+
+        Where it has moved it is asked again.
+        """
+        owner = self._partition.service_object(record.service_object, at_once=at_once)
+        value = row.value or b""
+        if isinstance(owner, StillLoading):
+            return PutOff(row.offset, owner.tenant, record.service_object, value, tree)
+        clock = ClockRef(*record.origin)
+        if not isinstance(owner, ServiceObject) or not self._takes_answers(owner, clock):
+            if late or (later := self._behind_its_change(record.service_object, row)) is None:
+                return None
+            return later._replace(tree=tree)
+        (event,) = record.events
+        root = Root(clock, event.timestamp, value, (-tree,))
+        at = record.timestamp
+        return LoggedUpdate(row.offset, owner.tenant, [root], value, tree, is_tick=True, at=at)
+
+    def _takes_answers(self, owner: ServiceObject, clock: ClockRef) -> bool:
+        """Whether the stream that the clock is of is computed by a program."""
+        stream = owner.definition.stream(clock.stream)
+        composite = None if stream is None else stream.composite
+        by_program = composite is not None and composite.evaluator == PROGRAMS
+        return by_program and self._partition.graph.knows(clock)
 
     def _behind_its_change(self, service_object: str, row: Row) -> PutOff | None:
         """A record that means nothing now, where what makes it mean something may have been put

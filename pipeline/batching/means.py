@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from pipeline.immediate_executor import ImmediateExecutor
+from pipeline.state.asking import AskedPrograms
 from pipeline.work import Row
 
 
@@ -18,6 +19,8 @@ class Means:
     """Ask evaluators; see slots.threads_for."""
     storing: Executor = field(default_factory=ImmediateExecutor)
     """Of one thread: stores and sends what is computed late."""
+    programs: AskedPrograms = field(default_factory=AskedPrograms)
+    """Compute composites for tenants, and are asked once what is to be asked is stored."""
     wake: Callable[[], None] = lambda: None
     """Lets who waits for rows look at what has been answered; called in any thread."""
     arrivals: Callable[[], Iterable[Row]] = tuple

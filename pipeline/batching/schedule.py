@@ -36,6 +36,7 @@ from pipeline.changes.understanding import Understanding
 from pipeline.engine import Engine
 from pipeline.limits import MAX_WAITING
 from pipeline.sharing.fairness import Fairness
+from pipeline.state.asking import Asking
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
 from servioticy.domain.model import SensorUpdate
@@ -82,6 +83,8 @@ class Schedule:
         """
         dead_letters = DeadLetters(partition.number, output, engine.passes)
         self._partition = partition
+        self._output = output
+        self._asking = Asking(partition, means.programs, engine.clock, engine.now, engine.limits)
         self._fairness = fairness
         self._shares = fairness.shares
         self._clock = engine.clock
@@ -222,6 +225,8 @@ class Schedule:
 
     def _is_too_much(self, record: LoggedUpdate | PutOff) -> bool:
         """Whether it came over a border, and too much of its tenant waits already."""
+        if isinstance(record, LoggedUpdate) and record.is_tick:
+            return False
         waits = self._partition.waiting.get(record.tenant, 0)
         held = self._partition.awaiting.get(record.tenant, 0)
         return record.tree != 0 and waits + held >= MAX_WAITING
@@ -253,7 +258,7 @@ class Schedule:
     def has_work(self) -> bool:
         """Whether there is something to do though no rows come."""
         partition = self._partition
-        is_time = not partition.times.left(self._now() * 1000)
+        is_time = not partition.times.left(self._now() * 1000) or not self._asking.left()
         is_left = partition.to_purge or not self._expiring.left()
         return self.is_busy or bool(partition.waiting) or is_left or is_time
 
@@ -268,9 +273,12 @@ class Schedule:
         return self._flow.is_computing
 
     def wake(self) -> None:
-        """Have the times come that composites have set themselves."""
+        """Have the times come that composites have set themselves, and what programs answer."""
         records = self._partition.times.come(self._now() * 1000)
         self._intake.forward(self._partition.number, *records)
+        for answer in self._asking.go_on():
+            # Nobody waits for that: what is lost is asked again.
+            self._output.send_to_log(self._partition.number, answer)
 
     def settle(self) -> None:
         """Wait until nothing is computed late. Raises what it ended with."""
@@ -312,7 +320,7 @@ class Schedule:
         if self._partition.to_purge and not self.is_busy:
             return 0.0
         left = self._partition.times.left(self._now() * 1000) / 1000
-        return min(QUIET_SECONDS, left, self._expiring.left())
+        return min(QUIET_SECONDS, left, self._expiring.left(), self._asking.left())
 
     def _new_batch(self, end: TreeKey) -> FormingBatch:
         return FormingBatch(end, self._shares, self._fairness.slice_seconds)
@@ -338,7 +346,7 @@ class Schedule:
         if decided.trees and update.is_stored:
             (root,) = update.roots
             decided.meets(update.offset, update.tenant, SensorUpdate(*root[:3]))
-        if decided.covers(update.offset, update.tenant):
+        if decided.covers(update.offset, update.tenant, update.roots[0].path):
             return False
         return update.tenant in put_off or self._is_late(update)
 

@@ -87,7 +87,8 @@ class Watched(Stepwise):
             return outcome
         stream = self._region.stream(node)
         self._seconds += seconds
-        if stream.feeds is None:
+        # What operators make follows from the log alone, and one computation may make several.
+        if not self.call.wiring.nodes[node].keeps:
             place = self._place(path)
             outcome = self._decided.outcome(stream.tenant, stream.ref, place, outcome)
         self._bytes += sum([len(each.document) for each in outcome.made])

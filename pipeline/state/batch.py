@@ -29,6 +29,9 @@ from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.timing import becomes_last
 from servioticy.domain.verdicts import EMITTED
 
+STEPS_OF_A_TREE = 2**17
+"""Several trees of a tenant, of one record: each has its places behind those of the one before."""
+
 _event = cast(Callable[..., Event], tuple.__new__)
 _last = cast(Callable[..., LastUpdate], tuple.__new__)
 """A third of what it takes to call the class."""
@@ -143,7 +146,7 @@ class BatchState:
         repeating: set[KnownStream] = set()
         for each, tree in zip(self._updates, self._trees, strict=True):
             key = each.key
-            first = 0 if each.is_stored else 1
+            first = 0 if each.is_stored else 1 + each.tree * STEPS_OF_A_TREE * each.is_tick
             for position, (stream, timestamp, document, path, state) in enumerate(tree, first):
                 if stream.feeds is not None:
                     continue

@@ -7,7 +7,7 @@ come after stored progress are read back, and the trees that they are of end as 
 then. Trees are emitted one after the other, each in serial order: so of a tree that another
 one follows it is known of every place whether anything came of it, of others up to their last
 place. What was computed again before is there again, perhaps less of it. A tree is told by the
-offset of its record and the tenant of its streams.
+offset of its record, the tenant of its streams, and which answer of the record it grows from.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sandbox.trees import Made, Path
+from sandbox.trees import ROOT, Made, Path
 from servioticy.domain.evaluators.steps import Outcome
 from servioticy.domain.model import SensorUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord
@@ -28,8 +28,8 @@ Place: TypeAlias = tuple[int, int, Path]
 """Offset in the log, depth in the tree, path through it."""
 
 
-Tree: TypeAlias = tuple[int, int]
-"""Offset in the log, and tenant."""
+Tree: TypeAlias = tuple[int, int, int]
+"""Offset in the log, tenant, and the number of an answer, below zero, if it grows from one."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Decided:
         for each in emitted:
             if each.place is not None:
                 offset, depth, *path = each.place
-                tree = offset, each.tenant
+                tree = _tree_of(each.tenant, offset, tuple(path))
                 self._add((offset, depth, tuple(path)), each)
                 if before != tree and before in self._trees:
                     self._trees[before].is_whole = True
@@ -64,10 +64,10 @@ class Decided:
     def _add(self, place: Place, emitted: EmittedRecord) -> None:
         ref = StreamRef(emitted.service_object, emitted.stream)
         update = SensorUpdate(ref, emitted.timestamp, bytes(emitted.update))
-        offset, depth, _path = place
+        offset, depth, path = place
         if depth == 0:
             self.meets(offset, emitted.tenant, update)
-        tree = self._trees.setdefault((offset, emitted.tenant), _Tree(place))
+        tree = self._trees.setdefault(_tree_of(emitted.tenant, offset, path), _Tree(place))
         self._offsets.add(offset)
         if depth == 0:
             tree.root = update
@@ -79,9 +79,9 @@ class Decided:
 
         It was emitted of a part of the log that is lost.
         """
-        tree = self._trees.get((offset, tenant))
+        tree = self._trees.get((offset, tenant, 0))
         if tree is not None and tree.root is not None and tree.root != update:
-            del self._trees[offset, tenant]
+            del self._trees[offset, tenant, 0]
 
     @property
     def trees(self) -> int:
@@ -92,16 +92,16 @@ class Decided:
         """Whether anything of a tree of this offset is known."""
         return offset in self._offsets
 
-    def covers(self, offset: int, tenant: int) -> bool:
-        """Whether anything of the tenant's tree of this offset is known.
+    def covers(self, offset: int, tenant: int, root: Path = ROOT) -> bool:
+        """Whether anything of the tenant's tree of this offset and root is known.
 
         If so, it has to be computed one step at a time: each depends on the one before.
         """
-        return (offset, tenant) in self._trees
+        return _tree_of(tenant, offset, root) in self._trees
 
     def knows(self, tenant: int, composite: StreamRef, place: Place) -> bool:
         """Whether subscribers got a value of this computation, of a composite of the tenant."""
-        tree = self._trees.get((place[0], tenant))
+        tree = self._trees.get(_tree_of(tenant, place[0], place[2]))
         return tree is not None and (composite, place) in tree.values
 
     def outcome(
@@ -111,7 +111,7 @@ class Decided:
 
         Of one that makes one update at most: windows make several, which nobody knows.
         """
-        tree = self._trees.get((place[0], tenant))
+        tree = self._trees.get(_tree_of(tenant, place[0], place[2]))
         if tree is None:
             return outcome
         known = tree.values.get((composite, place))
@@ -122,3 +122,7 @@ class Decided:
         if outcome.made and (tree.is_whole or place <= tree.last):
             return Outcome((), TIMEOUT, NOTHING_THEN, outcome.inputs)  # nor kept it anything
         return outcome
+
+
+def _tree_of(tenant: int, offset: int, path: Path) -> Tree:
+    return offset, tenant, min(path[0], 0) if path else 0

@@ -61,7 +61,7 @@ class LateBase:
         """Let the partition know what has become of it."""
         partition = self._partition
         partition.remember(self._changed)
-        partition.times.note(self._kept)
+        partition.note_kept(self._kept)
         # Not what there was less this: it may have been counted anew since this was stored.
         partition.count_waiting()
         partition.accounts.add(self.accounts)

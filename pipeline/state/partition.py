@@ -25,6 +25,7 @@ from servioticy.domain.model import InputRef, LastUpdate, ServiceObject, StreamR
 from servioticy.errors import Unavailable
 from servioticy.ports.batches import Batch
 from servioticy.ports.effects import Activate, ActivateAll
+from servioticy.ports.kept_entries import StoredEntry
 from servioticy.ports.partition_store import PartitionStore
 from servioticy.ports.put_off import TreeKey
 
@@ -64,6 +65,8 @@ class Partition:
         self.to_purge = True
         """Whether something deleted or erased may still have rows; at first nobody knows."""
         self.times = Times(number, store)
+        self.is_to_ask = True
+        """Whether programs may be to be asked, or others than before; at first nobody knows."""
         self._last_updates = LastUpdateCache(remembered_bytes)
         self._components = Components(number, store, forget_inputs=self._last_updates.forget)
         self.graph = self._components.graph
@@ -110,6 +113,7 @@ class Partition:
         if last_updates:
             self._last_updates.forget_all(gone)
             self.times.look_anew()
+            self.is_to_ask = True
 
     def reload(self, service_object: str) -> None:
         """It has changed, or gone: load its component anew when needed."""
@@ -224,6 +228,11 @@ class Partition:
             keeping.setdefault(stream, {})[key] = found.get((stream.stream_id, key))
         return keeping
 
+    def note_kept(self, kept: Iterable[StoredEntry]) -> None:
+        """Note what composites keep from here on."""
+        self.times.note(kept)
+        self.is_to_ask |= any(each.due is not None and each.due < 0 for each in kept)
+
     def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
         """Note that these were stored as last updates."""
         self._last_updates.keep((stream.ref, last) for stream, last in last_updates.items())
@@ -251,9 +260,10 @@ class Partition:
             raise Unavailable("this has been stored already: the partition is begun anew")
         replaced = self.store.store(content)
         self.emitted_late.clear()
-        self.times.note(content.kept)
+        self.note_kept(content.kept)
         if isinstance(content.effect, Activate | ActivateAll):
             self.times.look_anew()
+            self.is_to_ask = True
         self.progress = end
         self.emitted_offset = max(self.emitted_offset, content.emitted_offset)
         return replaced

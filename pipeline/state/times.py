@@ -32,7 +32,7 @@ class Times:
     def note(self, kept: Iterable[StoredEntry]) -> None:
         """Note what has been stored."""
         for each in kept:
-            if each.due is not None and each.due < self._look_at:
+            if each.due is not None and 0 <= each.due < self._look_at:
                 self._look_at = each.due
 
     def look_anew(self) -> None:

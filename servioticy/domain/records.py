@@ -72,6 +72,66 @@ class TickRecord(msgspec.Struct, tag="tick", tag_field="kind", frozen=True):
         return StreamRef(self.service_object, self.stream)
 
 
+class AnsweredOutput(msgspec.Struct, frozen=True, array_like=True):
+    """An update that a program makes; without a timestamp it has that of what it was asked."""
+
+    timestamp: Large | None
+    channels: msgspec.Raw
+    """An object: values by the names of channels."""
+
+
+class AnsweredEvent(msgspec.Struct, frozen=True, array_like=True):
+    """What a program has made of an update that it was asked about."""
+
+    number: Large
+    """Of those of the stream that have waited."""
+    timestamp: Large
+    """The update's."""
+    outputs: tuple[AnsweredOutput, ...] = ()
+    error: str = ""
+    """What is wrong, if so: then nothing was made."""
+
+
+class AnswerRecord(msgspec.Struct, tag="answer", tag_field="kind", frozen=True):
+    """What a tenant's own program has answered, which computes a composite stream.
+
+    Written by whoever computes the stream, to the log of its partition. Each of its events grows a
+    tree of its own. It says to what it is the answer: one that comes twice, or was overtaken, or
+    is of another version than is in force at its place, does nothing.
+    """
+
+    service_object: str
+    stream: str
+    timestamp: Large
+    """When it came, in ms since 1970: the log's time at its place."""
+    program: str
+    version: Small
+    begun: Large
+    """Which queue it answers, and from the state that so many answers had left."""
+    states: Large
+    events: Annotated[tuple[AnsweredEvent, ...], msgspec.Meta(min_length=1, max_length=10_000)]
+    state: bytes | None = None
+    """What the stream keeps after the last one; unless it `keeps` what it had."""
+    keeps: bool = False
+    ends: bool = True
+    """Whether its last event is that of the whole answer."""
+
+    @property
+    def origin(self) -> StreamRef:
+        """The stream that it is for."""
+        return StreamRef(self.service_object, self.stream)
+
+    def singly(self) -> list[AnswerRecord]:
+        """Return the same as a record for each event: the last one has the state."""
+        last, replace = len(self.events) - 1, msgspec.structs.replace
+        return [
+            replace(self, events=(each,))
+            if number == last
+            else replace(self, events=(each,), state=None, keeps=True, ends=False)
+            for number, each in enumerate(self.events)
+        ]
+
+
 class DefinitionRecord(msgspec.Struct, tag="definition", tag_field="kind", frozen=True):
     """From here on this version of the Service Object is in force.
 
@@ -290,8 +350,8 @@ ControlRecord: TypeAlias = (
     | BeginRecord
     | EndRecord
 )
-OwnRecord: TypeAlias = UpdateRecord | TickRecord
-"""Grows a tree of the tenant whose Service Object it names, and of nobody else."""
+OwnRecord: TypeAlias = UpdateRecord | TickRecord | AnswerRecord
+"""Grows trees of the tenant whose Service Object it names, and of nobody else."""
 
 LogRecord: TypeAlias = OwnRecord | BorderRecord | ControlRecord
 
@@ -348,6 +408,7 @@ NUL = b"\\u0000"
 """The only way in which JSON can have it."""
 
 _records = msgspec.json.Decoder(LogRecord)
+_answers = msgspec.json.Decoder(AnswerRecord)
 _emitted = msgspec.json.Decoder(EmittedRecord)
 _encoder = msgspec.json.Encoder()
 
@@ -377,7 +438,15 @@ def _updates(record: LogRecord) -> Iterable[msgspec.Raw]:
         return (each.update for each in record.updates)
     if isinstance(record, BeginRecord):
         return (each.update for each in record.streams if each.timestamp is not None)
+    if isinstance(record, AnswerRecord):
+        return (output.channels for event in record.events for output in event.outputs)
     return ()
+
+
+def read_answer(value: bytes) -> AnswerRecord:
+    """Read an answer again that was a record of the log."""
+    answer: AnswerRecord = _answers.decode(value)
+    return answer
 
 
 def read_emitted(value: bytes | None) -> EmittedRecord:

@@ -20,6 +20,7 @@ from servioticy.domain.known_streams import KnownStream, Region, Wake
 from servioticy.domain.model import ClockRef, StreamRef
 from servioticy.domain.operator_code import code_of
 from servioticy.domain.pauses import PAUSE, Paused
+from servioticy.domain.program_code import PROGRAMS
 from servioticy.domain.scripts import Programs, program_name
 from servioticy.domain.wirings import made_wiring
 
@@ -124,12 +125,15 @@ def region_of(
 
 
 def _named(members: Iterable[KnownStream]) -> set[StreamRef]:
-    """The streams that composites name in what they keep: `staleness: "input"`, and windows."""
+    """The streams that composites name in what they keep: `staleness: "input"`, windows, and what
+    waits for programs."""
     return {
         member
         for each in members
         if each.composite is not None
-        if each.composite.options.staleness == "input" or each.feeds is not None
+        if each.composite.options.staleness == "input"
+        or each.feeds is not None
+        or each.composite.evaluator == PROGRAMS
         for number, read in enumerate(each.composite.inputs)
         if number != each.composite.own
         for member in read.members

@@ -30,15 +30,24 @@ COLLECTED = _verdict(
 LATE = _verdict(
     "late", "Every window that it would be in has ended; the update itself is stored all the same."
 )
+UNANSWERED = _verdict(
+    "unanswered",
+    "So many updates wait already for the program that computes the stream that no more may.",
+)
 ABANDONED = _verdict(
     "abandoned",
     "Windows that were open when a version with other windows or inputs came into force "
     "ended with nothing.",
 )
-FILTERED = _verdict("filtered", "A filter is false, or the value of a function is null.")
+FILTERED = _verdict(
+    "filtered",
+    "A filter is false, the value of a function is null, or a program makes nothing of it.",
+)
 SCRIPT_ERROR = _verdict("script-error", "The code threw an error.")
 ERROR = _verdict(
-    "error", "A value does not fit its channel's type, or inputs or output are too large."
+    "error",
+    "A value does not fit its channel's type, inputs or output are too large, or the program "
+    "that computes the stream has failed.",
 )
 TIMEOUT = _verdict("timeout", "The code ran longer than it may.")
 OOM = _verdict("oom", "The code needed more memory than it may.")

@@ -11,7 +11,8 @@ class KeptValue(NamedTuple):
 
     value: bytes
     due: int | None = None
-    """At which time of the log the composite is woken for it, in ms since 1970."""
+    """At which time of the log the composite is woken for it, in ms since 1970; or that somebody
+    outside is to be asked for it, where that is below zero."""
 
 
 class StoredEntry(NamedTuple):
@@ -34,6 +35,17 @@ class DueEntry(NamedTuple):
     due: int
 
 
+class EntryToAsk(NamedTuple):
+    """An entry for which somebody outside is to be asked."""
+
+    tenant: int
+    service_object: str
+    stream: str
+    stream_id: int
+    key: bytes
+    value: bytes
+
+
 class KeptEntries(Protocol):
     """The part of the PartitionStore that keeps entries."""
 
@@ -42,6 +54,12 @@ class KeptEntries(Protocol):
 
     def due(self, partition: int, now: int, most: int) -> Sequence[DueEntry]:
         """What is due, the oldest first; at most so many of each tenant.
+
+        Of streams that are computed in the partition and are still there.
+        """
+
+    def to_ask(self, partition: int, most: int) -> Sequence[EntryToAsk]:
+        """For what somebody is to be asked, what has waited longest first; so many of each tenant.
 
         Of streams that are computed in the partition and are still there.
         """

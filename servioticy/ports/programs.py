@@ -134,3 +134,11 @@ class KnownPrograms(Protocol):
 
         Raises Unavailable.
         """
+
+
+class NoPrograms:
+    """Of a platform that has none."""
+
+    def manifests(self, _programs: Sequence[Program]) -> Mapping[Program, Manifest]:
+        """Return nothing."""
+        return {}

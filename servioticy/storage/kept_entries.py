@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from servioticy.ports.batches import Batch
-from servioticy.ports.kept_entries import DueEntry, KeptValue
+from servioticy.ports.kept_entries import DueEntry, EntryToAsk, KeptValue
 from servioticy.storage.arrays import blobs, columns, numbers
 from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries
@@ -31,6 +31,17 @@ def due(database: Database, partition: int, now: int, most: int) -> Sequence[Due
     return [
         DueEntry(service_object, stream, bytes(key), at)
         for service_object, stream, key, at in database.rows(_SQL["due"], values)
+    ]
+
+
+def to_ask(database: Database, partition: int, most: int) -> Sequence[EntryToAsk]:
+    """For what somebody is to be asked; at most so many of each tenant."""
+    values = {"partition": partition, "most": most}
+    return [
+        EntryToAsk(tenant, service_object, stream, stream_id, bytes(key), bytes(value))
+        for tenant, service_object, stream, stream_id, key, value in database.rows(
+            _SQL["to_ask"], values
+        )
     ]
 
 

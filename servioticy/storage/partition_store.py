@@ -31,7 +31,7 @@ from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.borders import Channel, Crossing, OutsideReader
 from servioticy.ports.effects import Activate, EndInputs, Erase, Release
 from servioticy.ports.expiry import Expired
-from servioticy.ports.kept_entries import DueEntry, KeptValue
+from servioticy.ports.kept_entries import DueEntry, EntryToAsk, KeptValue
 from servioticy.ports.partition_store import (
     ANY_SIZE,
     UNDERSTOOD_AT_ONCE,
@@ -283,6 +283,10 @@ class PostgresPartitionStore:
     def due(self, partition: int, now: int, most: int) -> Sequence[DueEntry]:
         """What is due, the oldest first; at most so many of each tenant."""
         return kept_entries.due(self._database, partition, now, most)
+
+    def to_ask(self, partition: int, most: int) -> Sequence[EntryToAsk]:
+        """For what somebody is to be asked, what has waited longest first; so many of each."""
+        return kept_entries.to_ask(self._database, partition, most)
 
     def next_due(self, partition: int, after: int) -> int | None:
         """When the next entry is due behind this time."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from port_builders import Storage
 
+from servioticy.domain.evaluators.operators import to_ask_since
 from servioticy.ports.batches import Batch
 from servioticy.ports.effects import Activate, Delete, Effect, Erase, Release
-from servioticy.ports.kept_entries import DueEntry, KeptValue, StoredEntry
+from servioticy.ports.kept_entries import DueEntry, EntryToAsk, KeptValue, StoredEntry
 
 
 @pytest.fixture
@@ -129,3 +130,36 @@ def test_what_moves_is_due_where_it_is(storage: Storage, tenant: int) -> None:
     assert storage.store.due(0, 100, 10) == []
     assert [each.key for each in storage.store.due(1, 100, 10)] == [b"k"]
     assert [storage.store.next_due(partition, 0) for partition in (0, 1)] == [None, 10]
+
+
+def test_for_what_somebody_is_to_be_asked_is_no_time(storage: Storage, tenant: int) -> None:
+    """What has waited longest comes first, a few of each tenant; where it moves, so does that."""
+    a, b = (storage.stored_as("so1", name) for name in "ab")
+    other = storage.tenant("umbrella")
+    for number in range(2, 10):  # some are in the other partition
+        in_force(storage, other, f"so{number}", number)
+    owners = {f"so{number}": storage.store.owner(f"so{number}") for number in range(2, 10)}
+    theirs = next(each for each, owner in owners.items() if owner == (other, 0))
+    stored_as = storage.stored_as(theirs)
+    store(
+        storage,
+        StoredEntry(tenant, a, b"k", b"new", to_ask_since(30)),
+        StoredEntry(tenant, b, b"k", b"old", to_ask_since(10)),
+        StoredEntry(tenant, b, b"time", b"v", 5),
+        StoredEntry(other, stored_as, b"k", b"theirs", to_ask_since(20)),
+    )
+
+    assert storage.store.to_ask(0, 10) == [
+        EntryToAsk(tenant, "so1", "b", b, b"k", b"old"),
+        EntryToAsk(other, theirs, "a", stored_as, b"k", b"theirs"),
+        EntryToAsk(tenant, "so1", "a", a, b"k", b"new"),
+    ]
+    assert [each.value for each in storage.store.to_ask(0, 1)] == [b"old", b"theirs"]
+    assert [each.key for each in storage.store.due(0, 100, 10)] == [b"time"]
+    assert storage.store.next_due(0, 0) == 5
+    assert storage.store.to_ask(1, 10) == []
+
+    store(storage, StoredEntry(tenant, b, b"k", b"done"))
+    store(storage, effect=Release(("so1",), 1))
+    assert [each.value for each in storage.store.to_ask(1, 10)] == [b"new"]
+    assert [each.value for each in storage.store.to_ask(0, 10)] == [b"theirs"]

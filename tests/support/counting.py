@@ -35,6 +35,8 @@ class Counting:
     With `knows` it says beforehand what it will look at.
     """
 
+    takes_answers = False
+
     def __init__(self, *, knows: bool = True) -> None:
         self._knows = knows
 

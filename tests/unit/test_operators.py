@@ -31,6 +31,8 @@ CODE = OperatorCode("o", ("d0", "d1"), ())
 class Plain:
     """Does what a test says."""
 
+    takes_answers = False
+
     def __init__(self, does: Callable[[Step, Entries], Output | None]) -> None:
         self._does = does
         self.steps: list[Step] = []

@@ -25,6 +25,8 @@ class Context(NamedTuple):
     aliases: Aliases
     argument_names: Callable[[str], tuple[str, ...]]
     meter: Meter
+    by_default: tuple[str, ...] = ()
+    """the names of what wakes a program where its stream does not say"""
 
 
 class Code(NamedTuple):

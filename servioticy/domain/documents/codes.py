@@ -43,6 +43,13 @@ BAD_WINDOW = _code(
     "bad-window",
     "The window has a key that its type has not, or one that does not fit the others.",
 )
+BAD_OPERATOR = _code(
+    "bad-operator",
+    "A stream that a program computes has a key that means nothing beside it, or code.",
+)
+UNKNOWN_OPERATOR = _code(
+    "unknown-operator", "There is no such version of the program, or it may not be used."
+)
 BAD_DURATION = _code(
     "bad-duration", "The duration is not written like `30s`, or is too short or too long."
 )

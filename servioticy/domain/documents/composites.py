@@ -28,9 +28,11 @@ from servioticy.domain.documents.errors import BadDocument, Part
 from servioticy.domain.documents.expressions import parse_expressions
 from servioticy.domain.documents.folds import fold_of, with_state
 from servioticy.domain.documents.functions import parse_functions
+from servioticy.domain.documents.operators import parse_operator
 from servioticy.domain.documents.options import parse_options
 from servioticy.domain.documents.over_windows import given, over_windows
 from servioticy.domain.model import Channel, Composite, StreamRef
+from servioticy.domain.program_code import OPERATOR
 from servioticy.domain.windowed import FOLD
 
 MAX_CODE = 65_536
@@ -51,6 +53,8 @@ def parse_composite(
     Raises BadDocument where channels with and without code are mixed, where code names a
     source that the document does not have, or where it is too long.
     """
+    if content.get(OPERATOR) is not None:
+        return parse_operator(ref, content, channels, stream, context)
     if all(channel.code is None for channel in channels):
         for key in [*given(content), *([FOLD] if content.get(FOLD) is not None else [])]:
             reason = "is for a stream whose channels have a current-value"

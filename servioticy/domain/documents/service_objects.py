@@ -30,6 +30,7 @@ from servioticy.domain.documents.limits import (
     MAX_SUBSCRIPTIONS,
     Meter,
 )
+from servioticy.domain.documents.operators import by_default
 from servioticy.domain.model import Channel, Definition, Group, Stream, StreamRef
 from servioticy.domain.pauses import Paused, finished
 from servioticy.domain.values import normal_type
@@ -82,7 +83,10 @@ def reading_service_object(
         ).items()
     )
     context = context_of(document, argument_names, meter)
-    context = context._replace(members=members_of(service_object, streams, groups))
+    context = context._replace(
+        members=members_of(service_object, streams, groups),
+        by_default=by_default(streams, [each.name for each in groups]),
+    )
     parsed = []
     for name, content in streams.items():
         parsed.append(_stream(StreamRef(service_object, name), content, context))

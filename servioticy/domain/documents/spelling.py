@@ -42,8 +42,10 @@ STREAM = (
     "window",
     "silent",
     "fold",
+    "operator",
     *[each.encode_name for each in FIELDS],
 )
+OPERATOR_KEYS = ("name", "version", "inputs")
 CHANNEL = ("type", "unit", "current-value")
 GROUP = ("soIds", "stream", "where")
 UPDATE = ("channels", "lastUpdate")

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 from servioticy.domain.evaluators.evaluator import Evaluator, Evaluators
 from servioticy.domain.evaluators.operators import Operators
+from servioticy.domain.evaluators.programs import Programs
 from servioticy.domain.evaluators.silence import Silences
 from servioticy.domain.evaluators.windows.operator import Windows
 from servioticy.domain.model import JAVASCRIPT
+from servioticy.domain.program_code import PROGRAMS
 from servioticy.domain.windowed import SILENCE, WINDOWS
 
 
@@ -19,4 +21,8 @@ def every(javascript: Evaluator) -> Evaluators:
 
 def operators(javascript: Evaluator | None = None) -> Mapping[str, Operators]:
     """Return those of composites that an operator computes; `javascript` runs their code."""
-    return {WINDOWS: Operators(Windows(), javascript), SILENCE: Operators(Silences())}
+    return {
+        WINDOWS: Operators(Windows(), javascript),
+        SILENCE: Operators(Silences()),
+        PROGRAMS: Operators(Programs()),
+    }

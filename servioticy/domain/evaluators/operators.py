@@ -27,6 +27,9 @@ MAX_VALUE_BYTES = 65_536
 MAX_CHANGES = 1000
 """Entries that one computation may change."""
 
+LONG_BEFORE = 2**62
+"""Milliseconds."""
+
 MAX_TENANTS = 10_000
 """Of so many it is known what they have taken of the processor."""
 
@@ -36,6 +39,14 @@ MAX_LACKING = 10_000
 
 NOTHING_YET = Outcome((), ""), 0.0
 """Of a computation that is done again once more is known."""
+
+
+def to_ask_since(at: int) -> int:
+    """Return when an entry is due for which somebody is to be asked, since this time of the log.
+
+    It is never due as a time; of two the one that has waited for longer is the smaller.
+    """
+    return at - LONG_BEFORE
 
 
 class Ends(Exception):
@@ -102,7 +113,7 @@ class Answer(NamedTuple):
     outputs: Sequence[Output] = ()
     """In the order of their timestamps, which differ."""
     kind: str = COLLECTED
-    """How it ends where there are none."""
+    """How it ends where there are none; "": nobody is told."""
     message: str = ""
 
 
@@ -132,6 +143,13 @@ class Entries:
         """When the composite is to be woken for it. Raises Lacking as the other does."""
         return self._entry(key).due
 
+    def add(self, key: bytes, value: bytes) -> None:
+        """Keep this under a key of which the composite knows that there is nothing under it.
+
+        Raises Ends as `put` does.
+        """
+        self._set(Kept(self._node, key, value))
+
     def put(self, key: bytes, value: bytes, due: int | None = None) -> None:
         """Keep this under the key, and be woken for it when it is due, in ms since 1970.
 
@@ -160,9 +178,12 @@ class Entries:
         return found
 
     def _change(self, entry: Kept) -> None:
+        self._entry(entry.key)
+        self._set(entry)
+
+    def _set(self, entry: Kept) -> None:
         if len(entry.key) > MAX_KEY_BYTES or len(entry.value or b"") > MAX_VALUE_BYTES:
             raise Ends(ERROR, f"an entry has at most {MAX_KEY_BYTES} and {MAX_VALUE_BYTES} bytes")
-        self._entry(entry.key)
         self._changed[entry.key] = entry
         if len(self._changed) > MAX_CHANGES:
             raise Ends(ERROR, f"a computation changes at most {MAX_CHANGES} entries")
@@ -170,6 +191,9 @@ class Entries:
 
 class Operator(Protocol):
     """Computes composites, one computation at a time."""
+
+    takes_answers: bool
+    """Whether what its clock brings are answers of somebody who was asked, not times."""
 
     def keys(self, code: OperatorCode, argument: int | None, event: Event) -> Sequence[bytes]:
         """Return the keys that a computation is likely to look at: they are asked for together."""
@@ -269,6 +293,8 @@ class Operators:
         code = call.wiring.nodes[wake.node].code
         if wake.argument == CLOCK:
             found = self._operator.keys(code, None, event)
+            if self._operator.takes_answers:
+                return found
             return found if event.document in found else [event.document, *found]
         return self._operator.keys(code, wake.argument, event)
 
@@ -365,13 +391,13 @@ def computed(
         read = inputs_read(composite, event, wake, lasts)
         inputs = [None if each is None else lasts[each] for each in read]
     by_clock = wake.argument == CLOCK
-    due = event.document if by_clock else None
+    due = event.document if by_clock and not operator.takes_answers else None
     if due is not None:
         time = entries.due(due)
         if time is None or time > event.timestamp:  # it has come before, or is another one
             return Outcome((), "")
     argument = None if by_clock else wake.argument
-    trigger = Last(event.node, event.timestamp, b"" if by_clock else event.document)
+    trigger = Last(event.node, event.timestamp, b"" if due is not None else event.document)
     source = nodes[event.node].name
     own = lasts.get(node)
     asked = Step(composite.code, at, argument, trigger, due, source, inputs, own, name, run)

@@ -69,6 +69,8 @@ _pages = msgspec.msgpack.Decoder(dict[str, Heard])
 class Silences:
     """The operator."""
 
+    takes_answers = False
+
     def keys(self, _code: OperatorCode, _argument: int | None, _event: Event) -> Sequence[bytes]:
         """What every computation looks at."""
         return [HEAD]

@@ -35,7 +35,27 @@ SELECT theirs.service_object, theirs.name, theirs.key, theirs.due
                              AND service_objects.tenant_id = kept_entries.tenant_id
         WHERE kept_entries.log_partition = %(partition)s
           AND kept_entries.tenant_id = waiting.tenant_id
-          AND due <= %(now)s
+          AND due BETWEEN 0 AND %(now)s
+          AND active_version IS NOT NULL
+        ORDER BY due, kept_entries.stream_id, key
+        LIMIT %(most)s) AS theirs
+ ORDER BY due, service_object, name, key;
+
+-- to_ask --
+-- The same of those that are due long before 1970: for these somebody outside is to be asked.
+SELECT waiting.tenant_id, theirs.service_object, theirs.name, theirs.stream_id, theirs.key,
+       theirs.value
+  FROM tenants_with_times(%(partition)s) AS waiting(tenant_id)
+ CROSS JOIN LATERAL (
+       SELECT streams.service_object, streams.name, kept_entries.stream_id, key, value, due
+         FROM kept_entries
+         JOIN streams ON streams.stored_as = kept_entries.stream_id
+                     AND streams.tenant_id = kept_entries.tenant_id
+         JOIN service_objects ON service_objects.id = streams.service_object
+                             AND service_objects.tenant_id = kept_entries.tenant_id
+        WHERE kept_entries.log_partition = %(partition)s
+          AND kept_entries.tenant_id = waiting.tenant_id
+          AND due < 0
           AND active_version IS NOT NULL
         ORDER BY due, kept_entries.stream_id, key
         LIMIT %(most)s) AS theirs

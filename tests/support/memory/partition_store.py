@@ -33,7 +33,7 @@ from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.borders import Channel, Crossing, OutsideReader
 from servioticy.ports.effects import Activate, EndInputs, Erase
 from servioticy.ports.expiry import Expired
-from servioticy.ports.kept_entries import DueEntry, KeptValue
+from servioticy.ports.kept_entries import DueEntry, EntryToAsk, KeptValue
 from servioticy.ports.partition_store import (
     ANY_SIZE,
     UNDERSTOOD_AT_ONCE,
@@ -306,12 +306,24 @@ class MemoryPartitionStore:
         found: dict[int, list[DueEntry]] = {}
         for at, tenant, _stream, key, ref in sorted(self._times(partition)):
             theirs = found.setdefault(tenant, [])
-            if at <= now and len(theirs) < most:
+            if 0 <= at <= now and len(theirs) < most:
                 theirs.append(DueEntry(*ref, key, at))
         return sorted(
             (each for theirs in found.values() for each in theirs),
             key=lambda each: (each.due, each.service_object, each.stream, each.key),
         )
+
+    def to_ask(self, partition: int, most: int) -> Sequence[EntryToAsk]:
+        """For what somebody is to be asked, what has waited longest first; so many of each."""
+        found: list[tuple[int, EntryToAsk]] = []
+        counts: dict[int, int] = {}
+        for at, tenant, stream, key, ref in sorted(self._times(partition)):
+            counts[tenant] = counts.get(tenant, 0) + (at < 0)
+            if at < 0 and counts[tenant] <= most:
+                value = self._state.kept_entries[stream, key].value
+                found.append((at, EntryToAsk(tenant, *ref, stream, key, value)))
+        found.sort(key=lambda each: (each[0], *each[1][1:3], each[1].key))
+        return [each for _at, each in found]
 
     def next_due(self, partition: int, after: int) -> int | None:
         """When the next entry is due behind this time."""

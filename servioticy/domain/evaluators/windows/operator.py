@@ -72,6 +72,8 @@ CUTTINGS: dict[str, type[Cutting]] = {
 class Windows:
     """The operator."""
 
+    takes_answers = False
+
     def keys(self, _code: OperatorCode, _argument: int | None, _event: Event) -> Sequence[bytes]:
         """What every computation looks at."""
         return [HEAD]

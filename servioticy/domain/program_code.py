@@ -1,0 +1,20 @@
+"""Which program of a tenant's own computes a composite stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PROGRAMS = "programs"
+"""The evaluator of composites that such programs compute."""
+
+OPERATOR = "operator"
+"""The key of a stream under which its document names one, and what messages call it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramCode:
+    """What a composite that a program computes runs."""
+
+    name: str
+    """As the document has it: of another tenant's `OWNER/NAME`."""
+    version: int
