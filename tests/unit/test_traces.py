@@ -113,7 +113,7 @@ def _fields() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("kind", "has", "told"), _fields(), ids=lambda each: str(each)[:20])
+@pytest.mark.parametrize(("kind", "has", "told"), _fields(), ids=[each[0] for each in _fields()])
 def test_the_schema_tells_every_field_of_a_record(
     kind: str, has: set[str], told: set[str]
 ) -> None:

@@ -118,6 +118,7 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
         gzip.compress(bytes(MAX_UNPACKED_BYTES + 1)),
         bytes(archives.MAX_ARCHIVE_BYTES + 1),
     ],
+    ids=range(11),
 )
 def test_what_is_no_archive_or_too_large_is_refused(content: bytes) -> None:
     """A bomb is not unpacked beyond its bound."""
