@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -74,6 +74,18 @@ class _Counted:
         """Nobody pays."""
 
 
+class NoQuotas:
+    """Nobody is at rest, and nobody has too much."""
+
+    def resting(self) -> Collection[int]:
+        """Return nobody."""
+        return ()
+
+    def full(self, _held: Mapping[int, int]) -> Collection[int]:
+        """Return nobody."""
+        return ()
+
+
 def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print a line for each number of instances."""
     parser = argparse.ArgumentParser("servioticy bench functions")
@@ -134,7 +146,7 @@ def _measured(settings: Settings, document: Workflow, atoms: int, instances: int
         return sink if step == workflow.sink_step else scripts
 
     accounts = Accounts(counted, counted)
-    dispatcher = Dispatcher(queues, step_of, limits, accounts, set, close=database.close)
+    dispatcher = Dispatcher(queues, step_of, limits, accounts, NoQuotas(), close=database.close)
     put = partial(queues.put, 1, "w", 1, document)
     now = int(time.time() * 1000)
     for first in range(0, atoms, PART):

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import orjson
 from cachetools import LRUCache
@@ -36,6 +36,9 @@ MAX_WORKFLOWS = 256
 
 log = logging.getLogger("functions")
 
+Workflows: TypeAlias = dict[tuple[str, int], Workflow]
+"""By id and version."""
+
 
 class Store(Queues, Protocol):
     """What the dispatcher asks of the store: `PostgresAtoms` keeps to it."""
@@ -59,6 +62,16 @@ class Store(Queues, Protocol):
         """Note that an instance is no more."""
 
 
+class Standing(Protocol):
+    """How tenants stand to their quotas."""
+
+    def resting(self) -> Collection[int]:
+        """Return those whose code may not run now."""
+
+    def full(self, held: Mapping[int, int]) -> Collection[int]:
+        """Return those whose atoms, so many bytes, are too many."""
+
+
 class Dispatcher:
     """Decides who works."""
 
@@ -68,16 +81,16 @@ class Dispatcher:
         step_of: Callable[[Workflow, int], Step],
         limits: Limits,
         accounts: Accounts,
-        resting: Callable[[], Collection[int]],
+        standing: Standing,
         clock: Callable[[], float] = time.time,
         close: Callable[[], None] = lambda: None,
     ) -> None:
-        """`resting` tells whose code may not run now; `close` ends what a thread has open."""
+        """`close` ends what a thread has open."""
         self._store = store
         self._step_of = step_of
         self._limits = limits
         self._accounts = accounts
-        self._resting = resting
+        self._standing = standing
         self._clock = clock
         self._close = close
         self._woken = threading.Event()
@@ -129,17 +142,17 @@ class Dispatcher:
         """Begin and end what is to; return when to look again: None where nothing waits."""
         try:
             waiting = self._store.waiting(self._now())
-            self._know(waiting)
             with self._lock:
                 running = [each for each in self._running.values() if not each.ends]
-            situation = self._situation(waiting, running)
+            workflows = self._known(waiting, running)
+            situation = self._situation(waiting, running, workflows)
             found = plan(situation, self._limits)
             for each in running:
                 if each.task.queue in found.closed:
                     each.ends = True
             self._end(found.end, running)
             for queue in found.begin:
-                self._begin(queue)
+                self._begin(queue, workflows[queue.workflow, queue.version])
         except Unavailable as error:
             log.warning("atoms_not_seen", extra={"why": str(error)[:200]})
             return AGAIN_SECONDS
@@ -154,30 +167,53 @@ class Dispatcher:
             return None  # who waits for us begins another process then
         return soonest
 
-    def _situation(self, waiting: Sequence[Waiting], running: Sequence[Instance]) -> Situation:
+    def _situation(
+        self, waiting: Sequence[Waiting], running: Sequence[Instance], workflows: Workflows
+    ) -> Situation:
         counts = Counter(each.task.queue for each in self._running.values())
         sizes = {each.task.queue: each.size for each in running}
+        held: Counter[int] = Counter()
+        for each in waiting:
+            held[each.queue.tenant] += each.size
         return Situation(
-            waiting, counts, sizes, dict(self._workflows), self._resting(), self._served
+            waiting,
+            counts,
+            sizes,
+            workflows,
+            self._standing.resting(),
+            self._standing.full(held),
+            self._served,
         )
 
-    def _know(self, waiting: Sequence[Waiting]) -> None:
-        """Read the documents that are not known; let atoms go whose version is gone."""
-        for queue, *_ in waiting:
+    def _known(self, waiting: Sequence[Waiting], running: Sequence[Instance]) -> Workflows:
+        """Return the workflows of which something may be done now.
+
+        They are read where they are not remembered; atoms go whose version is gone. However many
+        there are, what is found in one look is not forgotten in it.
+        """
+        found = {
+            (each.task.queue.workflow, each.task.queue.version): each.task.workflow
+            for each in running
+        }
+        for each in waiting:
+            queue = each.queue
             key = queue.workflow, queue.version
+            if not each.ready or key in found:
+                continue
             if key in self._workflows:
+                found[key] = self._workflows[key]
                 continue
             text = self._store.document(queue)
             if text is None:
                 self._store.drop(queue)
                 continue
             try:
-                self._workflows[key] = parse_workflow(orjson.loads(text))
+                found[key] = self._workflows[key] = parse_workflow(orjson.loads(text))
             except BadDocument as error:  # of another release; its atoms wait
                 log.error("workflow_not_understood", extra={"workflow": key[0], "why": str(error)})
+        return found
 
-    def _begin(self, queue: Queue) -> None:
-        workflow = self._workflows[queue.workflow, queue.version]
+    def _begin(self, queue: Queue, workflow: Workflow) -> None:
         now = self._now()
         number = self._store.begin(queue, now, now + self._limits.lifetime_ms)
         task = Task(queue, workflow, self._place(queue.tenant))

@@ -40,6 +40,8 @@ class Situation(NamedTuple):
     """By id and version."""
     resting: Collection[int]
     """Tenants whose code may not run now."""
+    full: Collection[int]
+    """Tenants whose atoms are more bytes than they may be."""
     served: Mapping[int, int]
     """By tenant a number that is larger the later an instance was begun for it last."""
 
@@ -88,7 +90,19 @@ def plan(now: Situation, limits: Limits) -> Plan:
 
 
 def _closed(now: Situation) -> set[Queue]:
-    """Return the queues whose atoms would come into one that is full, and those at rest."""
+    """Return the queues whose atoms would come into one that is full, and those at rest.
+
+    Of a tenant whose atoms are too many bytes one queue is open beside its sinks', the farthest
+    on: what steps make of an atom may be more than it was, and nowhere else it becomes less.
+    """
+    farthest: dict[int, Queue] = {}
+    for each in now.waiting:
+        workflow = now.workflows.get((each.queue.workflow, each.queue.version))
+        if each.queue.tenant in now.full and (
+            workflow is None or each.queue.step < workflow.sink_step
+        ):
+            best = farthest.setdefault(each.queue.tenant, each.queue)
+            farthest[each.queue.tenant] = max(best, each.queue, key=lambda one: (one.step, one))
     atoms = {each.queue: each.atoms for each in now.waiting}
     found = set()
     for queue in {*atoms, *now.running}:
@@ -98,7 +112,11 @@ def _closed(now: Situation) -> set[Queue]:
         elif queue.step < workflow.sink_step:
             links = workflow.links[workflow.procedures[queue.step].name]
             behind = [atoms.get(queue._replace(step=to), 0) for to in links]
-            if max(behind, default=0) >= MAX_QUEUE or queue.tenant in now.resting:
+            if (
+                max(behind, default=0) >= MAX_QUEUE
+                or queue.tenant in now.resting
+                or farthest.get(queue.tenant, queue) != queue
+            ):
                 found.add(queue)
     return found
 

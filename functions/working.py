@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from functions.accounts import Accounts
 from functions.dispatcher import Dispatcher
@@ -27,7 +27,7 @@ from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names
 from servioticy import bootstrap, logs, settings
 from servioticy.domain.evaluators.javascript import JavaScript
-from servioticy.domain.quotas import PROCESSOR_SECONDS, quotas
+from servioticy.domain.quotas import ATOM_BYTES, PROCESSOR_SECONDS, quotas
 from servioticy.domain.workflows.model import Workflow
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.settings import Settings
@@ -42,8 +42,8 @@ from servioticy.storage.statements import PostgresStatements
 from servioticy.storage.usage import PostgresUsage
 
 LISTEN_SECONDS = 30.0
-RESTING_SECONDS = 10.0
-"""So old may be what is known of who has used up its processor time."""
+QUOTAS_SECONDS = 10.0
+"""So old may be what is known of tenants' quotas."""
 PARENT_SECONDS = 1.0
 
 
@@ -78,7 +78,7 @@ def _work(chosen: Settings) -> None:
         step_of,
         own,
         Accounts(PostgresAtoms(quick), PostgresUsage(quick)),
-        Resting(chosen, quick).now,
+        QuotasOfTenants(chosen, quick),
         close=database.close,
     )
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -102,21 +102,32 @@ def ingest(chosen: Settings, database: Database) -> Ingest:
     return Ingest(PostgresAddresses(database), log, definitions, given, accepting)
 
 
-class Resting:
-    """Whose code may not run: tenants that have used up their processor time of the hour."""
+class QuotasOfTenants:
+    """How tenants stand to their quotas, as that was some seconds ago at most."""
 
     def __init__(self, chosen: Settings, database: Database) -> None:
-        self._quotas = PostgresQuotas(database)
-        self._quota = quotas(chosen)[PROCESSOR_SECONDS]
-        self._known: Collection[int] = ()
+        self._stored = PostgresQuotas(database)
+        self._quotas = quotas(chosen)
+        self._resting: Collection[int] = ()
+        self._given: Mapping[int, int] = {}
         self._at = float("-inf")
 
-    def now(self) -> Collection[int]:
-        """Return them, as they were some seconds ago at most."""
-        if time.monotonic() - self._at >= RESTING_SECONDS:
-            self._known = self._quotas.used_up(self._quota).keys()
+    def resting(self) -> Collection[int]:
+        """Return those who have used up their processor time of the hour."""
+        self._look()
+        return self._resting
+
+    def full(self, held: Mapping[int, int]) -> Collection[int]:
+        """Return those whose atoms, so many bytes, are more than may wait."""
+        self._look()
+        usual = self._quotas[ATOM_BYTES].most
+        return {each for each, size in held.items() if size > self._given.get(each, usual)}
+
+    def _look(self) -> None:
+        if time.monotonic() - self._at >= QUOTAS_SECONDS:
+            self._resting = self._stored.used_up(self._quotas[PROCESSOR_SECONDS]).keys()
+            self._given = self._stored.of_all(ATOM_BYTES)
             self._at = time.monotonic()
-        return self._known
 
 
 def _listen(atoms: PostgresAtoms, wake: Callable[[], None]) -> None:

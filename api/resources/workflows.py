@@ -24,9 +24,9 @@ from servioticy.ports.statements import Statements
 from servioticy.refusals import Conflict, NotFound, Outdated, within
 
 MAX_WORKFLOWS = 100
-MAX_VERSIONS = 50
+MAX_VERSIONS = 10
 """Of a workflow that are kept: of those before by which no atom waits any more the oldest go."""
-KEPT_VERSIONS = 20
+KEPT_VERSIONS = 5
 """Of them so many are kept as long as there is the workflow."""
 LIMIT, MAX_LIMIT = 100, 1_000
 SVG = "image/svg+xml"

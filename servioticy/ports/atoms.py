@@ -28,6 +28,8 @@ class Waiting(NamedTuple):
     queue: Queue
     atoms: int
     """All of them, those too that somebody holds."""
+    size: int
+    """Their bytes."""
     ready: int
     """Those that may be taken now; of many only so many are counted."""
     due_ms: int

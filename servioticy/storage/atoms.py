@@ -94,9 +94,7 @@ class PostgresAtoms:
         """Return all queues in which something is."""
         rows = self._rows("waiting", {"now": now_ms, "most": COUNTED})
         return [
-            Waiting(Queue(*row[:4]), int(row[4]), int(row[5]), int(row[6]))
-            for row in rows
-            if row[6] is not None
+            Waiting(Queue(*row[:4]), *map(int, row[4:])) for row in rows if row[-1] is not None
         ]
 
     def document(self, queue: Queue) -> str | None:

@@ -45,7 +45,7 @@ SELECT content::text
 -- The queues in which something is, how much of it may be taken now, up to a number, and when the
 -- next of it may be.
 SELECT counted.tenant_id, counted.workflow, counted.version, counted.step, counted.atoms,
-       ready.atoms, (SELECT visible_at
+       counted.bytes, ready.atoms, (SELECT visible_at
                        FROM atoms
                       WHERE tenant_id = counted.tenant_id
                         AND workflow = counted.workflow
@@ -53,7 +53,8 @@ SELECT counted.tenant_id, counted.workflow, counted.version, counted.step, count
                         AND step = counted.step
                       ORDER BY visible_at
                       LIMIT 1)
-  FROM (SELECT tenant_id, workflow, version, step, sum(atoms)::bigint AS atoms
+  FROM (SELECT tenant_id, workflow, version, step, sum(atoms)::bigint AS atoms,
+               sum(bytes)::bigint AS bytes
           FROM atom_counts
          GROUP BY tenant_id, workflow, version, step
         HAVING sum(atoms) > 0) AS counted

@@ -24,11 +24,12 @@ def planned(
 ) -> Plan:
     sizes = dict.fromkeys(running or {}, 100)
     situation = Situation(
-        waiting=[Waiting(queue, count, count, 0) for queue, count in ready.items()],
+        waiting=[Waiting(queue, count, count, count, 0) for queue, count in ready.items()],
         running=running or {},
         sizes=more.get("sizes", sizes),
         workflows={("w", 1): workflow},
         resting=more.get("resting", ()),
+        full=more.get("full", ()),
         served=more.get("served", {}),
     )
     return plan(situation, more.get("limits", LIMITS))
@@ -109,6 +110,18 @@ def test_code_of_a_tenant_without_processor_time_rests_and_its_sink_does_not() -
     found = planned({a_queue(step=0): 5, a_queue(step=2): 5}, resting={1})
 
     assert found.begin == [a_queue(step=2)]
+
+
+def test_of_a_tenant_that_is_full_what_is_farthest_on_goes_on_alone() -> None:
+    """Beside its sinks', which make it less; others go on as they do."""
+    clean, sort, sink = (a_queue(step=each) for each in range(3))
+    other = a_queue(2)
+    ready = {clean: 5, sort: 5, sink: 5, other: 5}
+
+    assert planned(ready, full={1}).closed == {clean}
+    assert planned({clean: 5, other: 5}, full={1}).closed == set()
+    delayed = planned({clean: 5, sort: 0}, full={1})
+    assert (delayed.begin, delayed.closed) == ([], {clean}), "what it makes would wait there, too"
 
 
 def test_a_version_that_is_not_understood_waits() -> None:

@@ -1,0 +1,83 @@
+"""Who is begun and who is ended, whatever waits of others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import orjson
+from waiting import until
+from workflow_builders import LIMITS, a_document, an_atom
+
+from functions.accounts import Accounts
+from functions.dispatcher import MAX_WORKFLOWS, Dispatcher
+from functions.steps import Result, Task
+from servioticy.ports.atoms import Atom, Queue, Waiting
+
+INNOCENT, OTHER = 2, 1
+DOCUMENT = orjson.dumps(a_document()).decode()
+
+
+class Quotas:
+    def resting(self) -> Collection[int]:
+        return ()
+
+    def full(self, held: Mapping[int, int]) -> Collection[int]:
+        return ()
+
+
+class Store:
+    """Of the innocent tenant so many versions have an atom each, of the other all are delayed.
+
+    What is not said here is done, and nothing comes of it.
+    """
+
+    def __init__(self, innocents: int, delayed: int) -> None:
+        self.read: set[int] = set()
+        self.left = {Queue(INNOCENT, f"w{n}", 1, 0): an_atom(n) for n in range(innocents)}
+        self._delayed = [Queue(OTHER, f"d{n}", 1, 0) for n in range(delayed)]
+        self._numbers = itertools.count()
+
+    def waiting(self, now_ms: int) -> list[Waiting]:
+        ready = [Waiting(each, 1, 2, 1, now_ms) for each in list(self.left)]
+        later = [Waiting(each, 1, 2, 0, now_ms + 10**6) for each in self._delayed]
+        return ready + later
+
+    def document(self, queue: Queue) -> str:
+        self.read.add(queue.tenant)
+        return DOCUMENT
+
+    def begin(self, *_: object) -> int:
+        return next(self._numbers)
+
+    def take(self, queue: Queue, *_: object) -> list[Atom]:
+        atom = self.left.pop(queue, None)
+        return [atom] if atom else []
+
+    def finish(self, _queue: Queue, _instance: int, ids: list[int], *_: object) -> int:
+        return len(ids)
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
+
+
+class Step:
+    def work(self, task: Task, atoms: Sequence[Atom]) -> Result:
+        return Result({each.id: () for each in atoms})
+
+
+def test_however_many_versions_wait_everybody_is_served() -> None:
+    """More than are remembered, of one and of another; what is only delayed is not read."""
+    many = MAX_WORKFLOWS + 50
+    store = Store(many, many)
+    accounts = Accounts(store, store)
+    dispatcher = Dispatcher(store, lambda *_: Step(), LIMITS, accounts, Quotas())
+
+    def look() -> bool:
+        dispatcher._look()
+        return not store.left
+
+    until(look)
+
+    assert store.read == {INNOCENT}
