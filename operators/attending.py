@@ -22,7 +22,7 @@ from operators.places import Holder, Waiting, giving_way, next_one
 from operators.shelf import Programs
 from operators.wire import Spelling, failed, replies
 from servioticy.errors import Unavailable
-from servioticy.ports.programs import Program, Reply
+from servioticy.ports.programs import Program, Question, Reply
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Attendant:
         self._rouse = rouse
         self._may_ask = may_ask
         self._begun: deque[tuple[Line, Instance | Exception]] = deque()
-        self._dying: list[Instance] = []
+        self._dying: list[tuple[Line, Instance]] = []
         self._starters = ThreadPoolExecutor(STARTERS, "operators-start")
         self._next_print = 0.0
         self.selector = selectors.DefaultSelector()
@@ -100,6 +100,8 @@ class Attendant:
             self._listen(line, instance)
         except (Misbehaved, OSError) as error:
             self._fail(line, str(error))
+        except Exception:  # noqa: BLE001  logged there
+            self._failed_ours(line)
 
     def attend(self, lines: Sequence[Line]) -> list[Program]:
         """Do what there is to do; return programs of which nothing needs to be known any more."""
@@ -108,9 +110,12 @@ class Attendant:
             self._take_in(*self._begun.popleft())
         self._read_prints(lines, now)
         for line in lines:
-            self._look_at(line, now)
+            try:
+                self._look_at(line, now)
+            except Exception:  # noqa: BLE001  logged there
+                self._failed_ours(line)
         self._hand_out(lines, now)
-        self._dying = [each for each in self._dying if not each.is_gone()]
+        self._bury()
         times = [each for line in lines for each in self._times(line, now)]
         self.next_time = min(times, default=None)
         return [
@@ -132,11 +137,12 @@ class Attendant:
         self._starters.shutdown()
         for line in lines:
             self._end(line)
-        for _, begun in self._begun:
+        for line, begun in self._begun:
             if isinstance(begun, Instance):
                 begun.end()
-                self._dying.append(begun)
-        while not all(each.is_gone() for each in self._dying):
+                self._dying.append((line, begun))
+        while self._dying:
+            self._bury()
             time.sleep(0.005)
         self.selector.close()
 
@@ -196,7 +202,7 @@ class Attendant:
             line.not_before = now + UNAVAILABLE_SECONDS
         elif line.is_forgotten:
             begun.end()
-            self._dying.append(begun)
+            self._dying.append((line, begun))
         else:
             line.instance = begun
             line.until = now + self._bounds.start_seconds
@@ -222,10 +228,19 @@ class Attendant:
         line.note_failure(self._clock())
         log.info("operator_failed", extra={"operator": line.program.name, "reason": reason[:200]})
         for blamed in line.put_back():
-            self._deliver(line, blamed, failed(blamed.question, reason))
+            self._deliver_failed(line, blamed, reason)
         if not was_ready:
             line.starts_failed += 1
             self._note_failed_start(line, reason)
+
+    def _failed_ours(self, line: Line) -> None:
+        """Go on behind a fault of ours: the others are attended to."""
+        log.exception("operator_not_attended", extra={"operator": line.program.name})
+        self._fail(line, "the platform could not attend to it")
+
+    def _deliver_failed(self, line: Line, asked: Asked, reason: str) -> None:
+        reply = failed(asked.question, reason)
+        self._deliver(line, asked, reply._replace(processor_seconds=line.pay()))
 
     def _note_failed_start(self, line: Line, reason: str) -> None:
         line.problem = reason
@@ -243,7 +258,14 @@ class Attendant:
                 self.selector.unregister(each)
         instance.end()
         line.printed = instance.printed
-        self._dying.append(instance)
+        self._dying.append((line, instance))
+
+    def _bury(self) -> None:
+        """Look who has ended. What was used and could not be read before then is paid for now."""
+        for line, instance in self._dying:
+            if instance.is_gone():
+                line.unpaid += instance.take_used()
+        self._dying = [each for each in self._dying if not each[1].is_gone()]
 
     # Asking and being answered.
 
@@ -251,7 +273,7 @@ class Attendant:
         instance = line.instance
         if line.starts_failed >= MOST_STARTS and now < line.not_before:
             for asked in line.waiting:
-                self._deliver(line, asked, failed(asked.question, line.problem))
+                self._deliver_failed(line, asked, line.problem)
             line.waiting.clear()
         if instance is None:
             return
@@ -273,15 +295,30 @@ class Attendant:
         for each in taken:
             line.next_id += 1
             line.asked[str(line.next_id)] = each
+        frame = self._frame(line, line.spelling)
+        if not line.asked:
+            return
         times = 1 + max(each.attempts for each in taken)
         line.until = now + line.described.manifest.answer_seconds * times
         line.answered_bytes = 0
-        questions = [(name, each.question) for name, each in line.asked.items()]
         try:
-            instance.send(line.spelling.frame(questions))
+            instance.send(frame)
             self._listen(line, instance)
         except OSError as error:
             self._fail(line, f"it has ended: {error}")
+
+    def _frame(self, line: Line, spelling: Spelling) -> bytes:
+        """Return the frame of all that is asked now; what cannot be spelt fails, and goes."""
+        try:
+            return spelling.frame(_questions(line))
+        except Exception:  # noqa: BLE001  whatever it is, the others are asked
+            for name, each in list(line.asked.items()):
+                try:
+                    spelling.frame([(name, each.question)])
+                except Exception as error:  # noqa: BLE001  it is told
+                    del line.asked[name]
+                    self._deliver_failed(line, each, f"it cannot be asked: {error}")
+        return spelling.frame(_questions(line))
 
     def _heard(self, line: Line, instance: Instance, body: bytes) -> None:
         if line.spelling is None:
@@ -295,14 +332,12 @@ class Attendant:
             line.starts_failed = 0
             line.since = line.used = self._clock()
             return
-        paid = line.unpaid + instance.take_used()
-        line.unpaid = 0.0
+        line.count_answered(len(body))
+        line.unpaid += instance.take_used()
         open_ones = {name: each.question for name, each in line.asked.items()}
         for name, reply in replies(said, open_ones):
-            line.count_answered(reply)
             asked = line.asked.pop(name)
-            self._deliver(line, asked, reply._replace(processor_seconds=paid))
-            paid = 0.0
+            self._deliver(line, asked, reply._replace(processor_seconds=line.pay()))
         line.used = self._clock()
         if not line.asked:
             line.until = None
@@ -331,3 +366,7 @@ class Attendant:
         if line.waiting and not line.has_place:
             times.append(max(line.not_before, now + LOOK_SECONDS))
         return times
+
+
+def _questions(line: Line) -> list[tuple[str, Question]]:
+    return [(name, each.question) for name, each in line.asked.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -102,6 +103,7 @@ class Instance:
         self._said = b""
         self._clock: int | None = None
         self._used = 0.0
+        self._used_in_all = 0.0
 
     @property
     def pid(self) -> int:
@@ -164,25 +166,42 @@ class Instance:
         return bool(content)
 
     def take_used(self) -> float:
-        """Return what it has used of the processor since it was asked last, in seconds."""
-        if self._clock is None or self._process.poll() is not None:
+        """Return what it has used of the processor since it was asked last, in seconds.
+
+        Of one that has ended, what the kernel says of it and of all that it has waited for.
+        """
+        if self.is_gone():
+            used = self._used_in_all
+        elif self._clock is None:
             return 0.0
-        try:
-            used = time.clock_gettime(self._clock)
-        except OSError:
-            return 0.0
-        before, self._used = self._used, used
-        return used - before
+        else:
+            try:
+                used = time.clock_gettime(self._clock)
+            except OSError:  # it has ended, and its parent ends now
+                return 0.0
+        before, self._used = self._used, max(used, self._used)
+        return self._used - before
 
     def end(self) -> None:
         """End it at once; `is_gone` tells when that is done."""
         self.read_output()
-        self._process.kill()
+        if not self.is_gone():
+            os.kill(self._process.pid, signal.SIGKILL)  # kill() would reap it, and tell no time
         self._close()
 
     def is_gone(self) -> bool:
         """Whether nothing of it is left."""
-        return self._process.poll() is not None
+        if self._process.returncode is not None:
+            return True
+        try:
+            pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
+        except ChildProcessError:  # somebody else has waited for it
+            self._process.returncode = 0
+            return True
+        if pid:
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+            self._used_in_all = usage.ru_utime + usage.ru_stime
+        return pid != 0
 
     def _close(self) -> None:
         self.socket.close()

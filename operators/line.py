@@ -24,7 +24,7 @@ MOST_FRAME_BYTES = 4 * 1024 * 1024
 """Of questions; a single one may be larger."""
 
 MOST_ANSWERED_BYTES = 16 * 1024 * 1024
-"""Of all replies to one frame."""
+"""Of all frames that answer one."""
 
 RESTART_SECONDS = 0.2
 LONGEST_RESTART_SECONDS = 10.0
@@ -166,11 +166,16 @@ class Line:
             return LONGEST_RESTART_SECONDS
         return min(self.failures * RESTART_SECONDS, LONGEST_RESTART_SECONDS)
 
-    def count_answered(self, reply: Reply) -> None:
+    def count_answered(self, size: int) -> None:
         """Count what a frame is answered with. Raises Misbehaved where that is too much."""
-        self.answered_bytes += bytes_of(reply)
+        self.answered_bytes += size
         if self.answered_bytes > MOST_ANSWERED_BYTES:
             raise Misbehaved(f"it answered one frame with more than {MOST_ANSWERED_BYTES} bytes")
+
+    def pay(self) -> float:
+        """Return the processor time that no reply has told yet, which is told now."""
+        unpaid, self.unpaid = self.unpaid, 0.0
+        return unpaid
 
     def last_words(self) -> str:
         """The last line that its process printed, to be put behind a reason."""
@@ -200,4 +205,5 @@ def size_of(question: Question) -> int:
 
 def bytes_of(reply: Reply) -> int:
     """How many bytes a reply has."""
-    return sum(len(each.channels) for each in reply.outputs) + len(reply.state or b"")
+    outputs = sum(len(each.channels) for each in reply.outputs)
+    return outputs + len(reply.state or b"") + len(reply.error)

@@ -180,6 +180,10 @@ def _state(value: Any) -> bytes | None:
     state = _json(value, "state")
     if len(state) > MAX_STATE_BYTES:
         _wrong(f"a state of {len(state)} bytes, {MAX_STATE_BYTES} at most")
+    try:  # the next version may spell otherwise than this one
+        msgspec.msgpack.encode(msgspec.json.decode(state))
+    except (msgspec.MsgspecError, OverflowError, RecursionError) as error:
+        raise _Wrong(f"state: {error}") from error
     return state
 
 
@@ -200,4 +204,4 @@ def _wrong(message: str) -> NoReturn:
 
 
 def _one_line(error: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in error)[:MAX_ERROR] or "it failed"
+    return "".join(c if c.isprintable() else " " for c in error[:MAX_ERROR]) or "it failed"
