@@ -34,7 +34,6 @@ from servioticy.ports.atoms import Atoms
 from servioticy.ports.cursors import Sources
 from servioticy.ports.history import History
 from servioticy.ports.log import BatchLog
-from servioticy.ports.programs import KnownPrograms, NoPrograms
 from servioticy.ports.service_objects import ServiceObjects
 from servioticy.ports.statements import Statements
 from servioticy.ports.stored_programs import StoredPrograms
@@ -139,7 +138,7 @@ class Ports:
     log: BatchLog
     emitted_ends: Callable[[], Mapping[int, int]]
     """Tells by partition how far the topic of what is emitted reaches. May raise Unavailable."""
-    programs: KnownPrograms
+    programs: StoredPrograms
 
 
 def ports(settings: Settings) -> Ports:
@@ -239,7 +238,7 @@ def ports_on(
         atoms=PostgresAtoms(database),
         log=log,
         emitted_ends=emitted_ends,
-        programs=NoPrograms(),
+        programs=stored_programs(database),
     )
 
 

@@ -19,7 +19,7 @@ def check_operators(definition: Definition, tenant: int, services: Services) -> 
     }
     if not named:
         return
-    known = services.ports.programs.manifests(sorted(set(named.values())))
+    known = services.ports.programs.found(sorted(set(named.values())))
     for stream, program in named.items():
         if program not in known:
             part = WHOLE.at("streams", stream, words=f"stream {stream}").at(OPERATOR)

@@ -17,6 +17,8 @@ from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from monitoring import following
+from operators.building import Programs
+from operators.registry import Registry as KnownPrograms
 from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, timed
 from pipeline.batching.means import Means
@@ -32,11 +34,13 @@ from pipeline.spark import quickack
 from pipeline.spark.bundles import unpack
 from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox
+from pipeline.spark.listening import Listener
+from pipeline.state.asking import AskedPrograms
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import InfraError, SandboxPool
 from servioticy import logs
-from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
+from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool, stored_programs
 from servioticy.domain.evaluators.every import every
 from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.quotas import quotas
@@ -218,6 +222,9 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
         ThreadPoolExecutor(threads_for(engine.processors), thread_name_prefix="asking"),
         ThreadPoolExecutor(1, thread_name_prefix="storing"),
     )
+    stored = stored_programs(connect(settings, Role.PIPELINE))
+    programs = Listener(Programs(settings, stored, partition), lambda: means.wake())
+    means.programs = AskedPrograms(programs, KnownPrograms(stored), _program_seconds(settings))
     means.askers.submit(_sandbox(settings).prepare)  # what fails is met by who needs it
     database = connect(settings, Role.PIPELINE, durable=False)
     store = observed(partition_store(database), metrics)
@@ -237,6 +244,7 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
         metrics.watch_no_more(partition)
         for each in (means.askers, means.storing):
             each.shutdown(wait=False, cancel_futures=True)
+        programs.close()
         database.close()
 
     return task, give_up
@@ -286,4 +294,11 @@ def _metrics(settings: Settings) -> TaskMetrics:
 @cache
 def _meter(settings: Settings) -> Meter:
     executor = ThreadPoolExecutor(1, thread_name_prefix="accounts")
-    return Meter(_sandbox(settings).program_cpu_seconds, executor=executor)
+    sandbox, programs = _sandbox(settings), _program_seconds(settings)
+    return Meter(lambda: {**sandbox.program_cpu_seconds(), **programs}, executor=executor)
+
+
+@cache
+def _program_seconds(_settings: Settings) -> dict[str, float]:
+    """What tenants' own programs have taken of the processor for this process."""
+    return {}

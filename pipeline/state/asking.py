@@ -76,8 +76,17 @@ class AskedPrograms:
 
     programs: Programs | None = None
     known: KnownPrograms | None = None
-    seconds: Cache[str, float] = field(default_factory=lambda: Cache(MAX_REMEMBERED))
-    """What composites' programs have taken of the processor, by the names of their code."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """What composites' programs have taken of the processor, by the names of their code: of the
+    newest of these. For other threads to copy."""
+
+    def note(self, name: str, seconds: float) -> None:
+        """Note that so much was taken; what cannot be is not."""
+        if not 0 < seconds < math.inf:
+            return
+        self.seconds[name] = self.seconds.get(name, 0.0) + min(seconds, MAX_SECONDS)
+        if len(self.seconds) > MAX_REMEMBERED:
+            self.seconds.pop(next(iter(self.seconds)))
 
 
 class _Candidate(NamedTuple):
@@ -129,10 +138,12 @@ class Asking:
     ) -> None:
         """`now`: the seconds since 1970 by which answers come."""
         self._partition = partition
-        self._programs, self._known, self._seconds = asked.programs, asked.known, asked.seconds
+        self._programs, self._known, self._note = asked.programs, asked.known, asked.note
         self._clock, self._now, self._limits = clock, now, limits
         self._open: _Streams = {}
         self._ids: dict[bytes, StreamRef] = {}
+        self._replies: Sequence[Reply] = ()
+        """Those that have come and have not been looked at."""
         self._name = os.urandom(8).hex().encode()
         """No answer to who had the partition before is one to a question of ours."""
         self._asked = 0
@@ -144,21 +155,28 @@ class Asking:
         self._manifests: dict[Program, tuple[float, Manifest | None]] = {}
 
     def left(self) -> float:
-        """Seconds until there is something to look at; an answer wakes who waits for rows."""
+        """Seconds until there is something to do; an answer wakes who waits for rows."""
         if self._programs is None:
             return math.inf
-        return 0.0 if self._partition.is_to_ask else max(0.0, self._look_at - self._clock())
+        if not self._replies:
+            self._replies = self._programs.replies(0.0)
+        return 0.0 if self._replies else self._left_to_look()
 
     def go_on(self) -> Sequence[AnswerRecord]:
         """Ask what can be asked; what the log is to be told of answers. Raises Unavailable."""
         if self._programs is None:
             return ()
-        found = [self._answered(each) for each in self._programs.replies(0.0)]
-        if not self.left():
+        self.left()
+        replies, self._replies = self._replies, ()
+        found = [self._answered(each) for each in replies]
+        if not self._left_to_look():
             self._partition.is_to_ask = False
             self._look_at = math.inf
             self._look(self._programs)
         return [each for each in found if each is not None]
+
+    def _left_to_look(self) -> float:
+        return 0.0 if self._partition.is_to_ask else max(0.0, self._look_at - self._clock())
 
     def _look_in(self, seconds: float) -> None:
         self._look_at = min(self._look_at, self._clock() + seconds)
@@ -311,10 +329,7 @@ class Asking:
             return None
         open_ = self._open[stream]
         asked = open_.asked
-        taken = reply.processor_seconds
-        if 0 < taken < math.inf:
-            before = self._seconds.get(open_.name) or 0.0
-            self._seconds.put(open_.name, before + min(taken, MAX_SECONDS), 1)
+        self._note(open_.name, reply.processor_seconds)
         record = answer_of(asked, reply, int(self._now() * 1000))
         count = len(asked.timestamps)
         if record is None:

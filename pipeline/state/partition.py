@@ -20,6 +20,7 @@ from pipeline.state.last_update_cache import LastUpdateCache
 from pipeline.state.recalling import asked_for
 from pipeline.state.times import Times
 from pipeline.work import Work
+from servioticy.domain.evaluators.programs import HEAD
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import InputRef, LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
@@ -231,7 +232,8 @@ class Partition:
     def note_kept(self, kept: Iterable[StoredEntry]) -> None:
         """Note what composites keep from here on."""
         self.times.note(kept)
-        self.is_to_ask |= any(each.due is not None and each.due < 0 for each in kept)
+        # Also where nothing waits any more: then others have room.
+        self.is_to_ask |= any(each.key == HEAD for each in kept)
 
     def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
         """Note that these were stored as last updates."""

@@ -134,11 +134,3 @@ class KnownPrograms(Protocol):
 
         Raises Unavailable.
         """
-
-
-class NoPrograms:
-    """Of a platform that has none."""
-
-    def manifests(self, _programs: Sequence[Program]) -> Mapping[Program, Manifest]:
-        """Return nothing."""
-        return {}

@@ -1,0 +1,244 @@
+"""When programs are asked, how much at once, and whose questions are open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from asked_programs import KnownToAll, a_manifest, answer
+from memory import MemoryPlatform
+from new_service_objects import new_service_object
+from put_off_runs import append
+from python_evaluator import PythonEvaluator
+
+from pipeline.batching.means import Means
+from pipeline.engine import Engine
+from pipeline.limits import Limits
+from pipeline.state.asking import (
+    LOST_SECONDS,
+    MAX_OPEN_OF_TENANT,
+    UNKNOWN_SECONDS,
+    AskedPrograms,
+)
+from pipeline.task import Task
+from pipeline.work import Row
+from sandbox import argument_names
+from servioticy.domain.evaluators.every import every
+from servioticy.errors import Unavailable
+from servioticy.ports.programs import Manifest, Program, Question, Reply
+
+CHANNELS = {"v": {"type": "number"}}
+
+
+class Asked:
+    """Programs that answer when a test says so."""
+
+    def __init__(self) -> None:
+        self.questions: list[Question] = []
+        self.room = 10**6
+        self._replies: list[Reply] = []
+
+    def ask(self, question: Question) -> bool:
+        if len(self.questions) >= self.room:
+            return False
+        self.questions.append(question)
+        return True
+
+    def replies(self, _wait_seconds: float) -> Sequence[Reply]:
+        found, self._replies = self._replies, []
+        return found
+
+    def answer(self, question: Question) -> None:
+        self._replies.append(answer(question))
+
+    def forget(self, _program: Program) -> None:
+        raise AssertionError
+
+    def close(self) -> None:
+        raise AssertionError
+
+
+class Bench:
+    """Objects with streams that programs compute, and a task whose clock a test sets."""
+
+    def __init__(
+        self, manifest: Manifest | None = None, streams: int = 1, objects: int = 1
+    ) -> None:
+        self.platform, self.programs, self.now = MemoryPlatform(), Asked(), 1000.0
+        self.known = KnownToAll({} if manifest is None else {3: manifest})
+        for number in range(objects):
+            tenant = self.platform.tenants.tenant_of(
+                self.platform.tenants.create_tenant(f"t{number}")
+            )
+            operator = {"name": "counts", "version": 3, "inputs": ["d0"]}
+            computed = {
+                f"p{n}": {"channels": CHANNELS, "operator": operator} for n in range(streams)
+            }
+            document = {"streams": {"d0": {"channels": CHANNELS}, **computed}}
+            self.platform.changes.create(new_service_object(tenant or 0, f"so{number}", document))
+        self.asked = AskedPrograms(self.programs, self.known)
+        engine = Engine(
+            every(PythonEvaluator(lambda _trigger, _documents: 1)),
+            1000,
+            10**6,
+            Limits(100, 10_000),
+            clock=lambda: self.now,
+            now=lambda: 1e9 + self.now,
+        )
+        self.task = Task(
+            0,
+            self.platform.partition_store(argument_names),
+            lambda: self.platform.output(0),
+            engine,
+            means=Means(programs=self.asked),
+        )
+        self.work()
+
+    def put(self, *values: int, to: str = "so0") -> None:
+        append(self.platform, [((to, "d0"), 10 + value, value) for value in values])
+        self.work()
+
+    def work(self) -> None:
+        log, progress = self.platform.state.log[0], self.platform.state.progress
+        first = progress[0].next_offset if 0 in progress else 0
+        self.task.take([Row(at, log[at]) for at in range(first, len(log))])
+
+    def passes(self, seconds: float) -> None:
+        self.now += seconds
+        self.work()
+
+
+def values_of(question: Question) -> list[int]:
+    return [json.loads(each)["channels"]["v"] for each in question.events]
+
+
+def test_as_many_are_asked_about_as_the_program_takes() -> None:
+    bench = Bench(a_manifest(batch=3))
+    bench.put(10, 11, 22, 23)
+
+    (question,) = bench.programs.questions
+    assert values_of(question) == [10, 11, 22]
+    assert question.composite == "so0/p0"
+    assert question.state is None
+    first = json.loads(question.events[0])
+    assert first["stream"] == "so0/d0"
+    assert {"timestamp": 20, "channels": {"v": 10}, "version": 3}.items() <= first.items()
+
+    bench.programs.answer(question)
+    bench.work()
+    bench.work()
+    assert [values_of(each) for each in bench.programs.questions[1:]] == [[23]]
+    assert bench.programs.questions[1].state == answer(question).state
+
+
+def test_it_is_waited_for_more_as_long_as_the_program_says() -> None:
+    bench = Bench(a_manifest(batch=2)._replace(wait_seconds=5.0))
+    bench.put(10)
+    assert bench.programs.questions == []
+    assert bench.task.patience <= 5.0
+    bench.put(11)
+    assert len(bench.programs.questions) == 1, "so many have come"
+
+    alone = Bench(a_manifest(batch=2)._replace(wait_seconds=5.0))
+    alone.put(10)
+    alone.passes(5.0)
+    assert len(alone.programs.questions) == 1, "it has waited so long"
+
+
+def test_who_is_not_there_is_asked_once_it_is() -> None:
+    bench = Bench()
+    bench.put(10)
+    assert bench.programs.questions == []
+
+    bench.known.manifests_by_version = {3: a_manifest()}
+    bench.passes(UNKNOWN_SECONDS)
+    assert len(bench.programs.questions) == 1
+
+
+def test_where_it_cannot_be_known_who_is_there_others_go_on() -> None:
+    class Away:
+        def manifests(self, _programs: Sequence[Program]) -> Mapping[Program, Manifest]:
+            raise Unavailable("away")
+
+    bench = Bench(a_manifest())
+    bench.asked.known = Away()
+    bench.task._forget()  # it begins with what it has now
+    bench.put(10)
+    assert bench.programs.questions == []
+    assert bench.platform.state.last_updates, "it is stored all the same"
+
+
+def test_no_room_is_asked_again() -> None:
+    bench = Bench(a_manifest())
+    bench.programs.room = 0
+    bench.put(10)
+    bench.programs.room = 1
+    bench.passes(0.1)
+    assert len(bench.programs.questions) == 1
+
+
+def test_a_tenant_has_so_many_questions_open_and_others_have_theirs() -> None:
+    bench = Bench(a_manifest(), streams=MAX_OPEN_OF_TENANT + 3, objects=2)
+    bench.put(10)
+    assert len(bench.programs.questions) == MAX_OPEN_OF_TENANT
+    bench.put(10, to="so1")
+    assert len(bench.programs.questions) == 2 * MAX_OPEN_OF_TENANT
+
+    for each in bench.programs.questions[:2]:
+        bench.programs.answer(each)
+    bench.work()
+    bench.work()
+    new = bench.programs.questions[2 * MAX_OPEN_OF_TENANT :]
+    assert [each.program.tenant for each in new] == [
+        bench.programs.questions[0].program.tenant
+    ] * 2
+
+
+def test_what_is_wrong_with_several_is_asked_in_halves() -> None:
+    bench = Bench(a_manifest())
+    bench.put(10, 6, 11, 22)  # the second one raises
+    for _ in range(20):
+        for each in bench.programs.questions[-1:]:
+            bench.programs.answer(each)
+        bench.work()
+    asked = [values_of(each) for each in bench.programs.questions]
+    assert asked == [[10, 6, 11, 22], [10, 6], [10], [6, 11], [6], [11], [22]]
+    verdicts = {kind: n for (_, kind), (n, _last) in bench.platform.state.verdicts.items()}
+    assert verdicts == {"collected": 4, "emitted": 3, "error": 1}
+
+
+def test_an_answer_that_is_lost_is_asked_again() -> None:
+    bench = Bench(a_manifest())
+    bench.put(10)
+    bench.programs.answer(bench.programs.questions[0])
+    bench.work()
+    lost = bench.platform.state.log[0].pop()
+    assert b'"answer"' in lost
+    bench.passes(LOST_SECONDS - 1)
+    assert len(bench.programs.questions) == 1
+    bench.passes(2)
+    assert len(bench.programs.questions) == 2
+
+
+def test_what_programs_take_of_the_processor_is_noted_by_stream() -> None:
+    bench = Bench(a_manifest())
+    bench.put(10)
+    bench.programs.answer(bench.programs.questions[0])
+    bench.work()
+    assert bench.asked.seconds == {"so0/p0@1": 0.001}
+    for wrong in (float("nan"), float("inf"), -1.0):
+        bench.asked.note("so0/p0@1", wrong)
+    assert bench.asked.seconds == {"so0/p0@1": 0.001}
+
+
+def test_an_answer_is_taken_in_though_no_rows_come() -> None:
+    """Whoever waits for rows is woken and rests: there is something to do then."""
+    bench = Bench(a_manifest())
+    bench.put(10)
+    assert not bench.task.has_work
+    bench.programs.answer(bench.programs.questions[0])
+
+    assert bench.task.has_work
+    assert bench.task.patience == 0.0
+    bench.task.rest()
+    assert b'"answer"' in bench.platform.state.log[0][-1]
