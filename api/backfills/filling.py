@@ -9,13 +9,15 @@ from api.backfills.growing import Growing, NewRow
 from api.backfills.plan import ROW_BYTES, Plan
 from api.backfills.region import Concerned
 from api.backfills.trees import Stored, Tree, merged, trees
+from api.replaying.replay import Means
 from api.stepping.step import Step
 from sandbox import InfraError
 from sandbox.trees import Bounds
 from servioticy.domain.evaluators.evaluator import Evaluator
-from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
+from servioticy.domain.evaluators.every import operators
+from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.errors import Unavailable
-from servioticy.ports.statements import Statements
+from servioticy.ports.statements import Row, Statements
 from servioticy.refusals import Refused
 
 TREES = 200
@@ -40,30 +42,30 @@ class Filling:
         """`stored` are the statements of backfills."""
         self._sql = stored
         self._evaluator = evaluator
+        self._operators = operators()
 
     def steps(self, plan: Plan) -> Iterator[Step]:
         """Yield after some trees each.
 
         Raises Refused where it would be too much, Ended, Unavailable.
         """
+        filled = StreamRef(plan.service_object, plan.stream)
+        concerned = Concerned(plan.service_objects, filled)
+        means = Means(str(plan.caller), self._evaluator, self._operators)
+        bounds = Bounds(plan.hops, plan.computations)
         used = self._used(plan)
+        growing = Growing(concerned, self._before(plan), plan.span, bounds, means)
         try:
-            for _ in self._stored_rows(plan):
-                now = self._used(plan)
+            for _ in self._stored_rows(plan, concerned, growing):
+                now = self._used(plan) + growing.operating
                 yield Step(b"", max(0.0, now - used))
                 used = now
         except InfraError as error:
             raise Unavailable(f"the sandbox cannot run the code: {error}") from error
 
-    def _stored_rows(self, plan: Plan) -> Iterator[None]:
-        filled = StreamRef(plan.service_object, plan.stream)
-        concerned = Concerned(plan.service_objects, filled)
-        bounds = Bounds(plan.hops, plan.computations)
-        lasts = self._before(plan)
-        growing = Growing(concerned, lasts, bounds, self._evaluator, plan.caller)
-        size = 0
-        for done, some in _together(self._trees(plan, concerned)):
-            rows = growing.grow(some)
+    def _stored_rows(self, plan: Plan, concerned: Concerned, growing: Growing) -> Iterator[None]:
+        size = done = 0
+        for done, rows in self._rows(plan, concerned, growing):
             size += sum(ROW_BYTES + len(each.document) for each in rows)
             if size > plan.most_bytes:
                 raise Refused(
@@ -73,43 +75,63 @@ class Filling:
             self._store(plan, rows, done)
             yield
 
+    def _rows(
+        self, plan: Plan, concerned: Concerned, growing: Growing
+    ) -> Iterator[tuple[int, list[NewRow]]]:
+        """Yield how many updates are read, in all, and some new rows."""
+        done = 0
+        for some in _together(self._trees(plan, concerned)):
+            read = [each for tree in some for each in tree if each.update.stream in concerned.read]
+            done += len(read)
+            for rows in growing.grow(some):
+                yield done, rows
+        for rows in growing.finish():
+            yield done, rows
+
     def _trees(self, plan: Plan, concerned: Concerned) -> Iterator[Tree]:
         paths = cache(concerned.paths)
         histories = [
-            self._history(plan, ref, only_sent=ref in concerned.computed)
+            self._history(plan, ref, is_computed=ref in concerned.computed)
             for ref in concerned.streams
             if ref in plan.numbers
         ]
         for some in merged(histories):
             yield from trees(some, paths)
 
-    def _history(self, plan: Plan, ref: StreamRef, *, only_sent: bool) -> Iterator[Stored]:
+    def _history(self, plan: Plan, ref: StreamRef, *, is_computed: bool) -> Iterator[Stored]:
         """Yield the updates of a stream; of what is computed anew only what was sent into it."""
-        after: Timestamp = plan.since
-        while True:
+        span = plan.span
+        yield from self._pages(plan, ref, (span.reads_since, span.since), only_sent=False)
+        yield from self._pages(plan, ref, (span.since, span.reads_until), only_sent=is_computed)
+
+    def _pages(
+        self, plan: Plan, ref: StreamRef, span: tuple[Timestamp, Timestamp], *, only_sent: bool
+    ) -> Iterator[Stored]:
+        after, until = span
+        while after < until:
             rows = self._sql.rows(
                 "page",
                 tenant=plan.caller,
                 stream=plan.numbers[ref],
                 after=after,
-                until=plan.until,
+                until=until,
                 only_sent=only_sent,
                 rows=PAGE_ROWS,
                 bytes=PAGES_BYTES // len(plan.numbers),
             )
-            for timestamp, text, *place in rows:
-                yield Stored(timestamp, ref, text.encode(), *place)
+            for row in rows:
+                yield _stored(ref, row)
             if not rows:
                 return
             after = rows[-1][0] + 1
 
-    def _before(self, plan: Plan) -> dict[StreamRef, LastUpdate]:
+    def _before(self, plan: Plan) -> dict[StreamRef, Stored]:
         found = {}
         for ref, number in plan.numbers.items():
-            values = {"tenant": plan.caller, "stream": number, "since": plan.since}
+            values = {"tenant": plan.caller, "stream": number, "since": plan.span.reads_since}
             row = self._sql.row("before", **values)
             if row is not None:
-                found[ref] = LastUpdate(row[0], row[1].encode())
+                found[ref] = _stored(ref, row)
         return found
 
     def _store(self, plan: Plan, rows: Sequence[NewRow], done: int) -> None:
@@ -135,15 +157,19 @@ class Filling:
         return self._evaluator.processor_seconds(str(plan.caller)).total
 
 
-def _together(every: Iterator[Tree]) -> Iterator[tuple[int, list[Tree]]]:
-    """Yield trees that are grown together, and how many updates were read with them in all."""
+def _stored(ref: StreamRef, row: Row) -> Stored:
+    timestamp, text, *place = row
+    return Stored(timestamp, ref, text.encode(), *place)
+
+
+def _together(every: Iterator[Tree]) -> Iterator[list[Tree]]:
+    """Yield trees that are grown together."""
     some: list[Tree] = []
-    done = size = 0
+    size = 0
     for tree in every:
         some.append(tree)
-        done += len(tree)
         size += sum(len(each.update.document) for each in tree)
         if len(some) == TREES or size >= TREES_BYTES:
-            yield done, some
+            yield some
             some, size = [], 0
-    yield done, some
+    yield some

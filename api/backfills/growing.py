@@ -1,21 +1,31 @@
-"""What composites make of trees of history: the engine's own evaluator, all of them at once."""
+"""What composites make of trees of history.
+
+What stands before windows is grown by the engine's own evaluator, many trees at a time; windows,
+and all that is derived from them, one tree after the other, with the times between.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from api.backfills.behind import Behind
 from api.backfills.region import Concerned
+from api.backfills.span import Span
+from api.backfills.together import Together
 from api.backfills.trees import Stored, Tree
-from sandbox import TookTooLong
-from sandbox.trees import Bounds, Call, Event, Last, Made
-from servioticy.domain.evaluators.evaluator import Evaluator
-from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
-from servioticy.domain.timing import becomes_last
-from servioticy.refusals import Refused
+from api.replaying.moments import moment
+from api.replaying.replay import Means
+from sandbox.revisions import revision_of
+from sandbox.trees import Bounds, Event, Grown, Made, Path
+from servioticy.domain.known_streams import KnownStream, Region
+from servioticy.domain.model import StreamRef, Timestamp
 
+ROWS = 1_000
+"""Rows that are given out together, of what comes behind windows."""
 SECONDS = 10.0
-"""Some trees together may take so long; then fewer are taken at once."""
+"""After so long what there is of them is given out."""
 
 
 class NewRow(NamedTuple):
@@ -36,80 +46,114 @@ class Growing:
     def __init__(
         self,
         concerned: Concerned,
-        lasts: Mapping[StreamRef, LastUpdate],
+        lasts: Mapping[StreamRef, Stored],
+        span: Span,
         bounds: Bounds,
-        evaluator: Evaluator,
-        tenant: int,
+        means: Means,
     ) -> None:
-        self._region = concerned.region()
-        self._bounds = bounds
-        self._evaluator = evaluator
-        self._tenant = str(tenant)
-        streams = enumerate(self._region.streams)
-        self._numbers = {each.ref: number for number, each in streams if each is not None}
-        self._lasts = {
-            number: Last(number, *lasts[ref][:2])
-            for ref, number in self._numbers.items()
-            if ref in lasts
-        }
+        """`lasts` are those before all that is read."""
+        self._span = span
+        self._concerned = concerned
+        self._together = Together(concerned.before_windows(), lasts, bounds, means)
+        region = concerned.behind_windows()
+        self._behind = None if region is None else Behind(region, lasts, bounds, means)
+        self._rows: dict[tuple[StreamRef, Timestamp], NewRow] = {}
+        self._root, self._position = (0, 0), 1
+        self._began = time.monotonic()
+        for each in sorted(lasts.values(), key=lambda each: (each.timestamp, each.stream)):
+            self._warm(each)
 
-    def grow(self, trees: Sequence[Tree]) -> list[NewRow]:
-        """Return what comes of them. Raises Refused where code is too slow, or makes too much."""
-        rows: dict[tuple[StreamRef, Timestamp], NewRow] = {}
-        waiting = [trees]
-        while waiting:
-            some = waiting.pop()
-            try:
-                made = self._made(some)
-            except TookTooLong as error:
-                if len(some) == 1:
-                    at = some[0][0].update.timestamp
-                    raise Refused(f"What is computed at {at} takes too long") from error
-                half = len(some) // 2
-                waiting += [some[half:], some[:half]]
-                continue
-            for tree, theirs in zip(some, made, strict=True):
-                self._take(tree, theirs, rows)
-        return list(rows.values())
+    @property
+    def operating(self) -> float:
+        """Seconds of the processor that operators have taken."""
+        return 0.0 if self._behind is None else self._behind.operating
 
-    def _made(self, some: Sequence[Tree]) -> Sequence[Sequence[Made]]:
-        events = [[self._event(entry.update, entry.path) for entry in tree] for tree in some]
-        call = Call(
-            self._region.wiring,
-            self._region.names,
-            list(self._lasts.values()),
-            events,
-            self._bounds,
-        )
-        (grown,) = self._evaluator.evaluate(self._tenant, [call], SECONDS)
-        if grown.failed:
-            at = some[len(grown.made)][0].update.timestamp
-            raise Refused(f"What is computed at {at} is too much for one update")
-        return grown.made
+    def grow(self, trees: Sequence[Tree]) -> Iterator[list[NewRow]]:
+        """Yield what comes of them, some rows at a time, each once at a time.
 
-    def _event(self, update: Stored, path: tuple[int, ...]) -> Event:
-        return Event(self._numbers[update.stream], update.timestamp, update.document, path)
+        Raises Refused where code is too slow, or makes too much.
+        """
+        early = [each for each in trees if each[0].update.timestamp < self._span.since]
+        for tree in early:
+            for entry in tree:
+                self._warm(entry.update)
+        late = trees[len(early) :]
+        for tree, made in zip(late, self._together.made(late), strict=True):
+            update = tree[0].update
+            if self._behind is not None:
+                yield from self._pass_to(moment(update.timestamp, self._span.now) or 0)
+            self._root = update.root
+            self._position = 1 + max(each.update.log_position for each in tree)
+            self._take(self._together.region, made)
+            if self._behind is not None:
+                events = self._events(tree, made, self._behind)
+                self._take(self._behind.region, self._behind.grown(events).made[0])
+        yield self._taken()
 
-    def _take(
-        self,
-        tree: Tree,
-        made: Sequence[Made],
-        rows: dict[tuple[StreamRef, Timestamp], NewRow],
-    ) -> None:
-        for update, _path in tree:
-            self._becomes(Last(self._numbers[update.stream], update.timestamp, update.document))
-        root = tree[0].update
-        behind = 1 + max(each.update.log_position for each in tree)
-        for position, each in enumerate(made, behind):
-            stream = self._region.stream(each.node)
-            place = root.log_partition, root.log_offset, position
-            ref = StreamRef(*stream.ref)
-            rows[ref, each.timestamp] = NewRow(
-                ref, each.timestamp, stream.version, *place, each.document
-            )
-            self._becomes(Last(each.node, each.timestamp, each.document))
+    def finish(self) -> Iterator[list[NewRow]]:
+        """Yield what comes as time goes on behind all that is read, as grow does."""
+        yield from self._pass_to(self._span.passes_to)
+        yield self._taken()
 
-    def _becomes(self, new: Last) -> None:
-        last = self._lasts.get(new.node)
-        if last is None or becomes_last(new.timestamp, last.timestamp):
-            self._lasts[new.node] = new
+    def _warm(self, update: Stored) -> None:
+        """Take what is before the span: it is there to be read, and may be in windows."""
+        self._root, self._position = update.root, update.log_position + 1
+        self._together.becomes(update)
+        if self._behind is not None:
+            at = moment(update.timestamp, self._span.now) or 0
+            self._behind.warm(update, at, self._concerned.reach_back)
+
+    def _pass_to(self, at: int) -> Iterator[list[NewRow]]:
+        for _event, grown in self._behind.passing(at) if self._behind else ():
+            self._take_grown(grown)
+            if len(self._rows) >= ROWS or time.monotonic() - self._began >= SECONDS:
+                yield self._taken()
+
+    def _take_grown(self, grown: Grown) -> None:
+        if self._behind is not None:
+            self._take(self._behind.region, grown.made[0])
+
+    def _taken(self) -> list[NewRow]:
+        found = list(self._rows.values())
+        self._rows.clear()
+        self._began = time.monotonic()
+        return found
+
+    def _take(self, region: Region | None, made: Sequence[Made]) -> None:
+        if region is None:
+            return
+        for each in made:
+            stream = region.stream(each.node)
+            if self._is_stored(stream, each):
+                ref = StreamRef(*stream.ref)
+                place = *self._root, self._position
+                self._rows[ref, each.timestamp] = NewRow(
+                    ref, each.timestamp, stream.version, *place, each.document
+                )
+            self._position += 1
+
+    def _is_stored(self, stream: KnownStream, made: Made) -> bool:
+        """Whether it is of the span, and no window, nor early."""
+        if stream.feeds is not None or not self._span.has(made.timestamp):
+            return False
+        revision = revision_of(made.document) if stream.revises else None
+        return revision is None or not revision.early
+
+    def _events(self, tree: Tree, made: Sequence[Made], behind: Behind) -> list[Event]:
+        """Return what of a tree, and of what was made of it, is read behind windows."""
+        found: list[tuple[StreamRef, Event]] = [
+            (update.stream, Event(0, update.timestamp, update.document, path))
+            for update, path in tree
+        ]
+        paths: list[Path] = [path for _update, path in self._together.known(tree)]
+        for each in made:
+            path = (*paths[each.parent], each.wake)
+            paths.append(path)
+            ref = self._together.ref(each)
+            found.append((ref, Event(0, each.timestamp, each.document, path)))
+        events = [
+            event._replace(node=behind.numbers[ref])
+            for ref, event in found
+            if ref in behind.numbers
+        ]
+        return sorted(events, key=lambda each: (len(each.path), each.path))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from api.backfills.span import Span
 from api.stepping.step import Steps
-from servioticy.domain.model import ServiceObject, StreamRef, Timestamp
+from servioticy.domain.model import ServiceObject, StreamRef
 
 MOST_OBJECTS = 500
 """Service Objects of a component that are looked at."""
@@ -35,9 +36,7 @@ class Plan(NamedTuple):
     """The composite that is filled, and all that is derived from it."""
     numbers: Mapping[StreamRef, int]
     """Under which the updates of all streams are stored that are read or made."""
-    since: Timestamp
-    until: Timestamp
-    """The first timestamp behind it."""
+    span: Span
     most_bytes: int
     hops: int
     computations: int

@@ -10,6 +10,7 @@ import orjson
 
 from api.backfills.plan import MOST_MADE_BYTES, MOST_OBJECTS, MOST_READ, Plan
 from api.backfills.region import Concerned
+from api.backfills.span import Span, span_of
 from api.services import Services
 from servioticy.domain.model import ServiceObject, StreamRef, Timestamp
 from servioticy.domain.quotas import STORED_BYTES
@@ -67,6 +68,8 @@ class Planning:
         progress = {str(partition): at for partition, at in self._sql.rows("progress")}
         if self._sql.rows("waits", tenant=wanted.tenant)[0][0]:
             raise Unavailable("updates of the tenant are still to be computed")
+        now = self._services.now()
+        span = span_of(wanted.since, wanted.until, concerned.windows.values(), now)
         numbers = self._numbers(wanted.tenant, concerned.streams)
         read = [numbers[each] for each in sorted(concerned.read) if each in numbers]
         computed = [numbers[each] for each in sorted(concerned.computed) if each in numbers]
@@ -82,9 +85,9 @@ class Planning:
             "begin",
             job=job,
             tenant=wanted.tenant,
-            total=self._count(wanted, read),
+            total=self._count(wanted.tenant, read, span),
             plan=orjson.dumps(written).decode(),
-            now=self._services.now(),
+            now=now,
         )
         if row is None:
             return None
@@ -97,8 +100,7 @@ class Planning:
             service_object=wanted.service_object,
             stream=wanted.stream,
             numbers=numbers,
-            since=wanted.since,
-            until=wanted.until,
+            span=span,
             most_bytes=min(MOST_MADE_BYTES, self._room(wanted.tenant)),
             hops=limits.max_hops,
             computations=limits.max_computations,
@@ -142,14 +144,14 @@ class Planning:
         )
         return {StreamRef(*row[:2]): row[2] for row in rows}
 
-    def _count(self, wanted: Wanted, read: Sequence[int]) -> int:
+    def _count(self, tenant: int, read: Sequence[int], span: Span) -> int:
         """Return how many updates are read. Raises Refused."""
         (count,) = self._sql.rows(
             "count",
-            tenant=wanted.tenant,
+            tenant=tenant,
             streams=list(read),
-            since=wanted.since,
-            until=wanted.until,
+            since=span.reads_since,
+            until=span.reads_until,
             most=MOST_READ + 1,
         )[0]
         if count > MOST_READ:

@@ -1,17 +1,16 @@
-"""What a backfill computes: a composite and all that is derived from it, as one region."""
+"""What a backfill computes: a composite and all that is derived from it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from api.backfills.plan import MOST_STREAMS
+from api.backfills.span import reaches_back
+from api.replaying.composites import read_by, region_of, windows_of
 from sandbox.trees import ROOT, Path
 from servioticy.domain.graph import Graph
-from servioticy.domain.known_streams import KnownStream, Region
-from servioticy.domain.model import JAVASCRIPT, ServiceObject, StreamRef
-from servioticy.domain.pauses import finished
-from servioticy.domain.program_code import PROGRAMS
-from servioticy.domain.regions import evaluator_of, whole
+from servioticy.domain.known_streams import Region
+from servioticy.domain.model import ServiceObject, StreamRef, WindowRef
 from servioticy.refusals import Refused
 
 
@@ -20,14 +19,21 @@ class Concerned:
 
     def __init__(self, service_objects: Sequence[ServiceObject], filled: StreamRef) -> None:
         """Raises Refused where this cannot be filled."""
-        self.graph = Graph(service_objects)
-        self.graph.regions()  # which says of each composite whether it settles
-        if not self.graph.knows(filled) or self.graph.stream(filled).composite is None:
+        self.graph = graph = Graph(service_objects)
+        graph.regions()  # which says of each composite whether it settles
+        if not graph.knows(filled) or graph.stream(filled).composite is None:
             raise Refused(f"{filled} is not computed from other streams: there is nothing to fill")
-        self.computed = frozenset({filled} | self.graph.reachable([filled]))
-        self._check()
-        self.read = frozenset(self._members(self.computed)) - self.computed
-        if unknown := sorted(each for each in self.read if not self.graph.knows(each)):
+        own = [each for each in (WindowRef(*filled), filled) if graph.knows(each)]
+        every = frozenset(own) | graph.reachable(own)
+        self.windows = windows_of(every, graph)
+        """Those among them, each as a stream of its own, and what is told of silence."""
+        self._behind = frozenset(self.windows) | graph.reachable(self.windows)
+        self._before = every - self._behind
+        self.before_windows()
+        self.behind_windows()
+        self.computed = frozenset([each for each in every if not isinstance(each, WindowRef)])
+        self.read = read_by(every, graph) - every
+        if unknown := sorted(each for each in self.read if not graph.knows(each)):
             raise Refused(
                 f"This reads {unknown[0]}, which is another tenant's or gone: "
                 "what crosses a border is not filled"
@@ -37,16 +43,21 @@ class Concerned:
             raise Refused(
                 f"This concerns {count} streams, and a backfill concerns {MOST_STREAMS} at most"
             )
+        self.reach_back = [ref for ref, code in self.windows.items() if reaches_back(code)]
+        """The windows that are told of what is before the span."""
 
     @property
     def streams(self) -> Sequence[StreamRef]:
-        """All of them, sorted."""
+        """All that have updates, sorted."""
         return sorted(self.read | self.computed)
 
-    def region(self) -> Region:
-        """Return all that it computes as one region."""
-        members = [self.graph.stream(each) for each in sorted(self.computed)]
-        return finished(whole(members, self._known, self.graph.wakes))
+    def before_windows(self) -> Region | None:
+        """Return what reads no windows, as one region; None: there is none. Raises Refused."""
+        return region_of(self._before, self.graph)
+
+    def behind_windows(self) -> Region | None:
+        """Return windows and what is derived from them, the same."""
+        return region_of(self._behind, self.graph)
 
     def paths(self, root: StreamRef) -> dict[StreamRef, Path]:
         """Return the way of an update through its tree to what was made because of it.
@@ -61,29 +72,10 @@ class Concerned:
                 if ref in self.computed or ref == root:
                     continue
                 known, path = ref in found, (*found[origin], number)
+                if isinstance(ref, WindowRef):
+                    path = (*path, 0)  # the first that comes of a computation
                 if not known or self.graph.stream(ref).settles:
                     found[ref] = path
                 if not known:
                     waiting.append(ref)
         return found
-
-    def _known(self, ref: StreamRef) -> KnownStream | None:
-        return self.graph.stream(ref) if self.graph.knows(ref) else None
-
-    def _members(self, composites: Iterable[StreamRef]) -> Iterable[StreamRef]:
-        for ref in composites:
-            for each in self.graph.composite(ref).inputs:
-                yield from each.members
-
-    def _check(self) -> None:
-        for ref in sorted(self.computed):
-            stream = self.graph.stream(ref)
-            composite = self.graph.composite(ref)
-            if evaluator_of(stream) == PROGRAMS:
-                raise Refused(
-                    f"{ref} is computed by a program of its own, which a backfill does not ask"
-                )
-            if evaluator_of(stream) != JAVASCRIPT or composite.windowed:
-                raise Refused(f"{ref} is computed over windows, or of silence: not yet filled")
-            if composite.options.staleness == "input":
-                raise Refused(f'{ref} has "staleness": "input": not yet filled')

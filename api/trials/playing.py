@@ -12,15 +12,16 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from api.trials.moments import moment
-from api.trials.trial import COMPUTATIONS, Found, Trial, Update
+from api.replaying.moments import moment
+from api.replaying.replay import Means
+from api.trials.trial import Found, Trial, Update
 from api.trials.version import Version
-from api.trials.watched import MESSAGE, Means, Watched
+from api.trials.watched import MESSAGE, Watched
 from api.trials.wholeness import Whole
 from sandbox.revisions import Revision, revision_of
-from sandbox.trees import NOBODY, Bounds, Call, Ended, Event, Grown, Last, Made
+from sandbox.trees import Ended, Event, Grown, Made
 from servioticy.domain.known_streams import Region
-from servioticy.domain.model import ClockRef, StreamRef, Timestamp
+from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.domain.verdicts import COLLECTED, EMITTED
 
 
@@ -70,76 +71,49 @@ class Playing:
     ) -> None:
         """`behind_windows` are streams of which it is told when windows end, in any version."""
         self._version = version
-        self._region = region = version.region()
+        region = version.region()
         self._behind_windows = behind_windows
         self.whole = Whole(version, found, trial.now)
         self._wall = trial.now
-        self._now = 0
-        self._numbers: dict[StreamRef, int] = {}
         self._watch: Watched | None = None
-        if region is None:
-            return
-        self._numbers = {
-            each.ref: number for number, each in enumerate(region.streams) if each is not None
-        }
-        self._clocks = {
-            number: self._numbers[ClockRef(*each.ref)]
-            for number, each in region.composites()
-            if ClockRef(*each.ref) in self._numbers and region.wiring.nodes[number].keeps
-        }
-        known = [
-            Last(number, *found.lasts[ref][:2])
-            for ref, number in self._numbers.items()
-            if ref in found.lasts
-        ]
-        bounds = Bounds(trial.hops, COMPUTATIONS)
-        call = Call(region.wiring, region.names, known, [], bounds)
-        self._watch = Watched(call, region, means, self.whole)
+        if region is not None:
+            self._watch = Watched(region, found.lasts, trial.hops, means, self.whole)
 
     def play(self, update: Update, until: float) -> Played:
         """What comes of it, by that moment of the monotonic clock. Raises Enough."""
-        watch, number = self._watch, self._numbers.get(update.stream)
-        if watch is None or self._region is None or number is None:
+        watch = self._watch
+        number = None if watch is None else watch.numbers.get(update.stream)
+        if watch is None or number is None:
             return NOTHING
         if update.stream in self._version.concerned and not update.is_before:
             return NOTHING
-        came = _Came(self._region, self._behind_windows, self.whole)
+        came = _Came(watch.region, self._behind_windows, self.whole)
         before = watch.processor()
         self._pass_to(moment(update.timestamp, self._wall) or 0, until, came)
         event = Event(number, update.timestamp, update.document)
         if update.played and update.stream in self._version.triggers:
             events = [event]
         else:
-            events = self._for_windows(event)
-        came.add(events, watch.tree(events, self._now, until))
+            events = watch.into_windows(event)
+        came.add(events, watch.tree(events))
         return came.played(watch.processor() - before)
 
     def finish(self, until: float) -> Played:
         """What comes as time goes on until now. Raises Enough."""
         watch = self._watch
-        if watch is None or self._region is None:
+        if watch is None:
             return NOTHING
-        came = _Came(self._region, self._behind_windows, self.whole)
+        came = _Came(watch.region, self._behind_windows, self.whole)
         before = watch.processor()
         self._pass_to(self._wall, until, came)
         return came.played(watch.processor() - before)
 
     def _pass_to(self, at: int, until: float, came: _Came) -> None:
         """Let time pass; what is due until then comes first."""
-        watch = self._watch
-        while watch is not None and (due := watch.due(at)) is not None:
-            self._now = max(self._now, due.at)
-            event = Event(self._clocks[due.node], self._now, due.key)
-            came.add([event], watch.tree([event], self._now, until), by_time=True)
-        self._now = max(self._now, at)
-
-    def _for_windows(self, event: Event) -> list[Event]:
-        """The same update, for windows that read it alone; it is its stream's last one."""
-        nodes = self._region.wiring.nodes if self._region else ()
-        wakes = [each for each in nodes[event.node].wakes if nodes[each.node].keeps]
-        return [event._replace(only=each.number) for each in wakes] or [
-            event._replace(only=NOBODY)
-        ]
+        if self._watch is not None:
+            self._watch.until = until
+            for event, grown in self._watch.pass_to(at):
+                came.add([event], grown, by_time=True)
 
 
 class _Came:

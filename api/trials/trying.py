@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
+from api.replaying.replay import Means
 from api.stepping.step import Step
 from api.trials.comparing import Comparison
 from api.trials.playing import Playing
 from api.trials.stored import Stored
 from api.trials.trial import SECONDS, Found, Trial, Update
 from api.trials.version import Version
-from api.trials.watched import Enough, Means
+from api.trials.watched import Enough
 from sandbox import InfraError, ProcessorSeconds
 from sandbox.trees import Call, Grown
 from servioticy.domain.evaluators.evaluator import Evaluator

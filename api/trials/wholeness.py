@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 import orjson
 
-from api.trials.moments import moment
+from api.replaying.moments import moment
 from api.trials.trial import Found
 from api.trials.version import Version
 from sandbox.trees import Made

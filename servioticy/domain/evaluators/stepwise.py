@@ -54,7 +54,6 @@ class Stepwise:
         self.call = call
         self.lasts: Lasts = {each.node: each for each in call.lasts}
         self.kept = {(each.node, each.key): each for each in call.kept}
-        self._changed: dict[tuple[int, bytes], Kept] = {}
         self._ask = ask
         self._found: dict[object, tuple[Outcome, float]] = {}
         self._tree_number = 0
@@ -94,23 +93,24 @@ class Stepwise:
         """All trees; or those before the first that makes too much, with `failed`."""
         made: list[Sequence[Made]] = []
         endings = Endings()
+        changed: dict[tuple[int, bytes], Kept] = {}
         for number, events in enumerate(self.call.trees):
             try:
                 tree = self.next_tree(number, events)
             except TooMuch:
-                return Grown(made, endings.all(), True, list(self._changed.values()))
+                return Grown(made, endings.all(), True, list(changed.values()))
             made += tree.made
+            changed.update({(each.node, each.key): each for each in tree.kept})
             for each in tree.ended:
                 endings.add(each)
-        return Grown(made, endings.all(), kept=list(self._changed.values()))
+        return Grown(made, endings.all(), kept=list(changed.values()))
 
     def next_tree(self, number: int, events: Iterable[Event]) -> Grown:
         """One tree, with each of its endings; others are taken after it. Raises TooMuch."""
         tree = self._tree(number, list(events))
         self.lasts.update(tree.lasts)
         self.kept.update(tree.kept)
-        self._changed.update(tree.kept)
-        return Grown([tree.made], tree.ended)
+        return Grown([tree.made], tree.ended, kept=list(tree.kept.values()))
 
     def outcome(
         self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last], kept: KeptBefore

@@ -152,7 +152,7 @@ SELECT "timestamp", document, log_partition, log_offset, log_position
 
 -- before --
 -- The last update that a stream had before a timestamp.
-SELECT "timestamp", document::text
+SELECT "timestamp", document::text, log_partition, log_offset, log_position
   FROM updates
  WHERE stream_id = %(stream)s
    AND tenant_id = %(tenant)s

@@ -411,25 +411,87 @@ def test_a_wrong_span_is_told_with_its_place(
     assert answer.get_json().get("pointer", "") == pointer
 
 
-def test_what_cannot_be_filled_is_refused_with_the_reason(filled: Filled, alice: Caller) -> None:
-    windowed = {**DOUBLE, "window": {"type": "tumbling", "size": "1m"}}
-    windowed["channels"] = computing("a.mean('x')", "a")["channels"]
-    so = alice.create(
-        document(
-            double=DOUBLE,
-            windowed=windowed,
-            by_input={**computing("iot.value(a)", "a"), "staleness": "input"},
-        )
-    )
+def test_what_is_not_computed_is_refused_with_the_reason(filled: Filled, alice: Caller) -> None:
+    so = alice.create(document(double=DOUBLE))
 
-    def refused(stream: str) -> str:
-        answer = alice.ask("POST", f"/{so}/streams/{stream}/backfill", json={"from": 0, "to": 1})
-        assert answer.status_code == 400, answer.text
-        return answer.get_json()["message"]
+    answer = alice.ask("POST", f"/{so}/streams/a/backfill", json={"from": 0, "to": 1})
 
-    assert "not computed from other streams" in refused("a")
-    assert "windows" in refused("windowed")
-    assert "staleness" in refused("by_input")
+    assert answer.status_code == 400
+    assert "not computed from other streams" in answer.get_json()["message"]
+
+
+BASE = 1_000_000_020
+"""A time in seconds at which a minute begins; NOW is later."""
+WINDOWED: dict[str, Any] = {
+    "minute": computing("a.mean('x')", "a") | {"window": {"type": "tumbling", "size": "1m"}},
+    "folded": computing("state", "a")
+    | {
+        "window": {"type": "tumbling", "size": "2m"},
+        "fold": "function(state, a) { return (state === null ? 0 : state) + iot.value(a) }",
+    },
+    "quiet": computing("a.silent ? 1 : 0", "a") | {"silent": "5m"},
+    "above": computing("iot.value(minute) * 10 + iot.value(double)", "minute", "double"),
+    "double": DOUBLE,
+    "newest": computing("iot.value(a)", "a") | {"staleness": "input"},
+}
+
+
+@pytest.mark.parametrize("at_once", [1, 200])
+def test_windows_folds_and_silence_are_filled(
+    filled: Filled, alice: Caller, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """With the times at which the log would have had them, and what is derived from them."""
+    monkeypatch.setattr(filling, "TREES", at_once)
+    so = alice.create(document())
+    sent(alice, so, *[(BASE + 20 * at, at) for at in range(12)], (BASE + 1200, 7))
+    filled.compute()
+    changed_to(alice, so, document(**WINDOWED))
+    filled.compute()
+    for stream in ("minute", "folded", "quiet", "double", "newest"):
+        job = ordered(alice, so, stream, BASE, BASE + 3600)
+        filled.work()
+        assert job_of(alice, job)["state"] == "done"
+
+    minutes = [(BASE + 59, 1), (BASE + 119, 4), (BASE + 179, 7), (BASE + 239, 10)]
+    assert filled.history(so, "minute") == [*minutes, (BASE + 1259, 7)]
+    folded = [(BASE + 59, 3), (BASE + 179, 33), (BASE + 299, 30), (BASE + 1259, 7)]
+    assert filled.history(so, "folded") == folded
+    quiet = [(BASE + 220 + 300, 1), (BASE + 1200, 0), (BASE + 1500, 1)]
+    assert filled.history(so, "quiet") == quiet
+    assert filled.history(so, "newest")[-1] == (BASE + 1200, 7)
+    assert filled.beside() == 0
+
+
+def test_a_span_in_the_middle_has_whole_windows(filled: Filled, alice: Caller) -> None:
+    """One that reaches back before the span has all of its updates, though it is filled apart."""
+    so = alice.create(document())
+    sent(alice, so, *[(BASE + 20 * at, at) for at in range(12)])
+    filled.compute()
+    changed_to(alice, so, document(minute=WINDOWED["minute"]))
+    filled.compute()
+
+    ordered(alice, so, "minute", BASE + 50, BASE + 130)
+    filled.work()
+
+    assert filled.history(so, "minute") == [(BASE + 59, 1), (BASE + 119, 4)]
+
+
+def test_windows_that_keep_too_much_fail_with_the_reason(
+    filled: Filled, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.backfills.behind.KEPT_BYTES", 100)
+    so = alice.create(document())
+    sent(alice, so, (BASE, 1), (BASE + 1, 2))
+    filled.compute()
+    changed_to(alice, so, document(minute=WINDOWED["minute"]))
+    filled.compute()
+    job = ordered(alice, so, "minute", BASE, BASE + 60)
+    filled.work()
+
+    told = job_of(alice, job)
+    assert told["state"] == "failed"
+    assert "windows keep more" in told["failures"][0]["message"]
+    assert filled.beside() == 0
 
 
 def test_a_stream_of_others_is_not_filled(filled: Filled, alice: Caller, bob: Caller) -> None:

@@ -1,4 +1,4 @@
-"""The time of a trial: that of the log, as far as updates tell it, and what is due by it."""
+"""The time of a replay: that of the log, as far as updates tell it, and what is due by it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Due(NamedTuple):
 
 
 class DueTimes:
-    """The times that the composites of a version have set themselves."""
+    """The times that composites have set themselves."""
 
     def __init__(self) -> None:
         self._heap: list[Due] = []

@@ -1,0 +1,1 @@
+"""Computing from history: what trials and backfills have in common."""
