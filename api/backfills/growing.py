@@ -133,11 +133,11 @@ class Growing:
             self._position += 1
 
     def _is_stored(self, stream: KnownStream, made: Made) -> bool:
-        """Whether it is of the span, and no window, nor early."""
+        """Whether it is of the span, no window, and not only sent."""
         if stream.feeds is not None or not self._span.has(made.timestamp):
             return False
         revision = revision_of(made.document) if stream.revises else None
-        return revision is None or not revision.early
+        return revision is None or revision.is_kept
 
     def _events(self, tree: Tree, made: Sequence[Made], behind: Behind) -> list[Event]:
         """Return what of a tree, and of what was made of it, is read behind windows."""
