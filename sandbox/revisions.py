@@ -3,8 +3,8 @@
 A result that is one says so in its document, right behind `lastUpdate`: `"revision"`, how many
 updates its windows had, which grows with each that is taken in, and `"early":true` where they
 have not ended, or `"retracted":true` where it is a former result that is taken back. What is
-early or retracted is sent to subscribers and kept nowhere; another revision takes the place of the
-result that the stream has of this timestamp. None of them wakes anybody.
+early is sent to subscribers and kept nowhere; another revision takes the place of the result that
+the stream has of this timestamp. None of them wakes anybody.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Revision(NamedTuple):
     @property
     def is_kept(self) -> bool:
         """Whether it is a result of its stream, and not only sent to who follows that."""
-        return not (self.early or self.retracted)
+        return not self.early
 
 
 def revision_of(document: bytes) -> Revision | None:

@@ -68,8 +68,7 @@ class _Followed:
 
     def _seen(self, frame: str) -> str:
         update = json.loads(frame)
-        # What is early or taken back is kept nowhere: a result with this timestamp is to come.
-        if not (update.get("early") or update.get("retracted")):
+        if not update.get("early"):  # its window's result is still to come, with this timestamp
             at = int(update["lastUpdate"])
             self.after = at if self.after is None else max(self.after, at)
         return frame

@@ -193,7 +193,7 @@ class _Growing:
         if revision:
             before = self._region.lasts.get(node)
             is_older = before is not None and output.timestamp < before.timestamp
-            if not is_older and revision.keys().isdisjoint(("early", "retracted")):
+            if not is_older and "early" not in revision:
                 self._region.lasts[node] = output
             return True
         self._region.lasts[node] = output

@@ -74,8 +74,13 @@ class Window:
     fresh: list[Update] = field(default_factory=list)
     """What has been in no early result."""
     told: int | None = None
-    out: dict[object, tuple[int, list[Update]]] = field(default_factory=dict)
-    """What each window told last: by its end, or of sessions by the first update of each part."""
+    out: dict[tuple[str, int], Any] = field(default_factory=dict)
+    """What each window told last: by its end, or of sessions by their first update."""
+    discarded: set[int] = field(default_factory=set)
+    """The updates that have been told, where the rest is discarded."""
+    ended: dict[int, int] = field(default_factory=dict)
+    """Where sessions ended that are out, by their first update."""
+    taken_back: list[Any] = field(default_factory=list)
     held: set[tuple[str, int]] = field(default_factory=set)
     """The windows of which it was true: ends, or of sessions updates in them."""
 
@@ -94,41 +99,34 @@ class Window:
 
     def told_by(self, made: list[Any]) -> list[Any]:
         """What is told of windows that come out, by what they told before."""
-        found: list[Any] = self._parts(made)
+        found, self.taken_back = list(self.taken_back), []
         for timestamp, updates, *mark in made:
-            if self.shape.revisions == "accumulate" or not isinstance(updates, list):
-                found.append((timestamp, updates, *mark))
-                continue
-            names = {("end", timestamp)}
-            if self.shape.kind == "session":
-                names = {("update", each.order) for each in updates}
-            before = self._before(names)
-            self.out[min(names)] = timestamp, updates
-            if self.shape.revisions == "retract":
-                found += [(*each, "retracted") for each in before]
+            kept = self._keeps_told(mark)
+            name = ("end", timestamp)
+            if self.shape.kind == "session" and kept:
+                name = ("update", min(each.order for each in updates))
+            before = self.out.pop(name, None) if kept else None
+            if kept:
+                self.out[name] = timestamp, updates, *mark
+            if self.shape.revisions == "retract" and before is not None:
+                found.append(_retracted(before))
+            if self.shape.revisions == "discard":
+                new = [each for each in updates if each.order not in self.discarded]
+                self.discarded |= {each.order for each in updates}
+                if new:
+                    found.append((timestamp, new, *mark))
             else:
-                old = {each.order for _at, some in before for each in some}
-                updates = [each for each in updates if each.order not in old]
-            if updates:
                 found.append((timestamp, updates, *mark))
+        if self.shape.kind == "session":
+            open_ = {("update", min(each.order for each in one)) for one in self.sessions}
+            self.out = {key: each for key, each in self.out.items() if key in open_}
         return found
 
-    def _parts(self, made: list[Any]) -> list[Any]:
-        """What sessions have told that have become parts of others, and are taken back."""
-        if self.shape.revisions != "retract" or self.shape.kind != "session":
-            return []
-        some = [*self.sessions, *[updates for _at, updates, *mark in made if not mark]]
-        firsts = {("update", min(each.order for each in one)) for one in some}
-        inside = {("update", each.order) for one in some for each in one}
-        gone = sorted(key for key in self.out if key in inside - firsts)
-        return [(*self.out.pop(key), "retracted") for key in gone]
-
-    def _before(self, names: set[tuple[str, int]]) -> list[tuple[int, list[Update]]]:
-        """What was told of it; of a session by its first part, of which all told are known."""
-        keys = [key for key in self.out if key in names]
-        if self.shape.revisions == "retract":
-            keys = [key for key in keys if key == min(names)]
-        return [self.out.pop(key) for key in sorted(keys)]
+    def _keeps_told(self, mark: list[str]) -> bool:
+        shape = self.shape
+        if shape.revisions == "retract":
+            return True
+        return shape.kind == "session" and bool(shape.lateness) and mark != ["early"]
 
     def is_idle(self, member: str) -> bool:
         return self.now - self.sent.get(member, self.since or 0) >= self.shape.idle
@@ -168,6 +166,11 @@ class Window:
         if in_time and self.shape.kind in ("tumbling", "hopping"):
             some = [end for end in self.ends_of(update.timestamp) if end <= self.closed]
             changed = [(*self._until(end), "revised") for end in some if end > self.over]
+        if in_time and self.shape.kind == "session" and self.shape.lateness:
+            (mine,) = [each for each in self.sessions if update in each]
+            if self._end_of(mine) <= self.closed:
+                changed = [(self._end_of(mine) - 1, mine, "revised")]
+                self.ended[min(each.order for each in mine)] = self._end_of(mine)
         if in_time and self.shape.early is not None:
             self.fresh.append(update)
         return ends, changed + self._close()
@@ -195,7 +198,7 @@ class Window:
         gap, mine = self.shape.gap, [update]
         low = high = update.timestamp
         rest = []
-        for each in self.sessions:
+        for each in sorted(self.sessions, key=lambda each: min(u.order for u in each)):
             oldest, newest = min(each).timestamp, max(each).timestamp
             wide = max(high, newest) - min(low, oldest)
             if oldest - gap < update.timestamp < newest + gap and wide < self.shape.most:
@@ -203,9 +206,19 @@ class Window:
                 low, high = min(low, oldest), max(high, newest)
             else:
                 rest.append(each)
-        if len(mine) == 1 and update.timestamp + gap <= self.closed:
+        if len(mine) == 1 and update.timestamp + gap <= self.over:
             return False
+        first = min(each.order for each in mine)
+        parts = [each for each in self.sessions if each not in rest]
         self.sessions = [*rest, mine]
+        for key in sorted(min(each.order for each in part) for part in parts):
+            was = self.ended.get(key)
+            if key != first or was != self._end_of(mine):
+                self.ended.pop(key, None)
+                if (key != first or was is not None) and ("update", key) in self.out:
+                    self.taken_back.append((key != first, key))
+        parts_first = sorted(self.taken_back, key=lambda each: (not each[0], each[1]))
+        self.taken_back = [_retracted(self.out.pop(("update", key))) for _, key in parts_first]
         return True
 
     def _full(self) -> list[Any]:
@@ -259,6 +272,16 @@ class Window:
 
     def _give_up(self, *, came_out: bool) -> None:
         mark, lateness = self.mark(), self.shape.lateness
+        if self.shape.kind == "session":
+            if came_out or any(end + lateness <= mark for end in self.ended.values()):
+                self.over = max(self.over, int(min(mark - lateness, self.closed)))
+            gone = [first for first, end in self.ended.items() if end <= self.over]
+            self.sessions = [
+                each for each in self.sessions if min(u.order for u in each) not in gone
+            ]
+            for first in gone:
+                del self.ended[first]
+            return
         lasts = [max(self.ends_of(each.timestamp)) for each in self.open]
         kept = [each for each in lasts if self.over < each <= self.closed]
         if came_out or any(each + lateness <= mark for each in kept):
@@ -271,7 +294,12 @@ class Window:
         if now < (since if self.told is None else self.told) + self.shape.early * 1000:
             return []
         if self.shape.kind == "session":
-            some = [each for each in self.sessions if any(u in self.fresh for u in each)]
+            some = [
+                each
+                for each in self.sessions
+                if any(u in self.fresh for u in each)
+                and min(u.order for u in each) not in self.ended
+            ]
             by_end = sorted(
                 (self._end_of(each), min(u.order for u in each), each) for each in some
             )
@@ -305,9 +333,12 @@ class Window:
             by_end = sorted(
                 (self._end_of(each), min(u.order for u in each), each) for each in self.sessions
             )
-            for end, _order, each in by_end:
-                if end <= mark:
-                    self.sessions.remove(each)
+            for end, order, each in by_end:
+                if end <= mark and order not in self.ended:
+                    if self.shape.lateness:
+                        self.ended[order] = end
+                    else:
+                        self.sessions.remove(each)
                     self.closed = max(self.closed, end)
                     made.append((end - 1, each))
             return made
@@ -353,6 +384,10 @@ def value_of_window(updates: list[Update] | int, *, fold: bool = False) -> int:
 def holds(value: int) -> bool:
     """What the condition of the tests says of it: it comes and goes."""
     return value % 3 != 0
+
+
+def _retracted(told: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (*told[:2], "retracted early" if told[2:] == ("early",) else "retracted")
 
 
 RESULT = "the window itself"
@@ -431,7 +466,7 @@ class Interpreter:
         if revision:
             self.verdicts[composite, "emitted"] += 1
             self.emitted.append((composite, timestamp, value, revision))
-            if revision == "revised":
+            if revision in ("revised", "retracted"):
                 self.stored[composite, timestamp] = value
                 self._last[composite] = max(timestamp, self._last.get(composite, -1))
             return

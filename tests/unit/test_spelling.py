@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -133,3 +134,32 @@ def test_a_misspelt_parameter_names_the_one_that_is_meant(
     told = misspelt(names, ("from", "to", "limit", "order", "customFields"))
 
     assert told == "" if meant is None else told.endswith(f"did you mean {meant!r}?")
+
+
+@pytest.mark.parametrize("key", ["window", "silent", "fold", "emit", "lateness", "revisions"])
+def test_a_word_of_windows_at_a_wrong_place_is_told(key: str) -> None:
+    """There it would be kept, and mean nothing."""
+    streams = {"a": {"channels": {"v": {"type": "number"}}}}
+    places: dict[str, dict[str, Any]] = {
+        "": {"streams": streams},
+        "/groups/g": {"streams": streams, "groups": {"g": {}}},
+        "/streams/a/channels/v": {"streams": streams},
+    }
+    if key in ("emit", "lateness", "revisions"):
+        places["/streams/a"] = {"streams": streams}
+    for pointer, whole in places.items():
+        document = json.loads(json.dumps(whole))
+        inner = document
+        for step in pointer.split("/")[1:]:
+            inner = inner[step]
+        inner[key] = None
+        check_document(document)
+        inner[key] = "1m"
+        with pytest.raises(BadDocument, match="means nothing here") as raised:
+            check_document(document)
+        assert (raised.value.code, raised.value.pointer) == ("bad-window", f"{pointer}/{key}")
+
+
+def test_words_of_windows_at_their_places_are_none() -> None:
+    stream = {"channels": {}, "window": {"emit": 1, "lateness": 1}, "fold": "", "silent": "1m"}
+    check_document({"streams": {"a": stream}})

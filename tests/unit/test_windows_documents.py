@@ -24,7 +24,7 @@ WINDOW = jsonschema.Draft202012Validator(
     {"$ref": "#/$defs/window", "$defs": SCHEMA["$defs"]},
 )
 NOT_SAID = {
-    *("there are none, as a win", "in several of them"),
+    *("there are none, as a win", "in several of them", "merge sessions"),
     *("from 1ms to 366d", "from 0ms to 366d", "gap: has to be from 1ms", "from 1mo to 12mo"),
     *("at most 29000 ms long", "at most 86400000 ms long", "shorter than the", "at most 1000"),
     *("at most 1000; take an every that", "shorter than the size", "no 'Berlin'", "there is no"),
@@ -115,6 +115,10 @@ UNDERSTOOD += [
         ),
     ),
     (
+        SESSION | LATE | {"revisions": "retract"},
+        Window("session", gap=30_000, max=DAY, lateness=MINUTE, revisions="retract"),
+    ),
+    (
         SESSION | {"emit": "updates", "revisions": "accumulate"},
         Window("session", gap=30_000, max=DAY, early=0),
     ),
@@ -201,7 +205,8 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     (TUMBLING | {"time": "arrival"} | LATE, "bad-window", "/lateness", "there is no lateness"),
     (TUMBLING | {"lateness": 5}, "wrong-type", "/lateness", "lateness: has to be text"),
     (SLIDING | LATE, "bad-window", "/lateness", "a sliding window has no 'lateness'"),
-    (SESSION | LATE, "bad-window", "/lateness", "a session window has no 'lateness'"),
+    (SESSION | {"time": "arrival"} | LATE, "bad-window", "/lateness", "there is no lateness"),
+    (SESSION | LATE | {"revisions": "discard"}, "bad-window", "/revisions", "merge sessions"),
     (SLIDING | {"emit": "updates"}, "bad-window", "/emit", "a sliding window has no 'emit'"),
     (COUNT | {"emit": "updates"}, "bad-window", "/emit", "a count window has no 'emit'"),
     (

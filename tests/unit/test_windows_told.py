@@ -114,6 +114,66 @@ def test_sessions_discard_as_well_and_so_do_their_parts() -> None:
     assert windows(c.put(40)) == [(40, 45, 1)]
 
 
+def test_a_late_update_extends_a_session_that_is_out() -> None:
+    c = Composite({"type": "session", "gap": "5s", "lateness": "20s"})
+    for at in (0, 2, 20):
+        last = c.put(at)
+    assert windows(last) == [(0, 7, 2)]
+    same = c.put(1)
+    assert (windows(same), told(same)) == ([(0, 7, 3)], [Revision(3, early=False)])
+    longer = c.put(6)
+    assert windows(longer) == [(0, 7, 3), (0, 11, 4)]
+    assert told(longer) == [Revision(3, early=False, retracted=True), None]
+    assert [each.timestamp - BASE for each in longer.outputs] == [6, 10]
+
+
+def test_a_late_update_makes_one_of_two_sessions_that_are_out() -> None:
+    c = Composite({"type": "session", "gap": "5s", "lateness": "20s"})
+    for at in (0, 8, 20):
+        c.put(at)
+    answer = c.put(4)
+    assert windows(answer) == [(8, 13, 1), (0, 5, 1), (0, 13, 3)]
+    assert told(answer) == [
+        Revision(1, early=False, retracted=True),
+        Revision(1, early=False, retracted=True),
+        Revision(3, early=False),
+    ]
+    assert [each.timestamp - BASE for each in answer.outputs] == [12, 4, 12]
+
+
+def test_a_session_that_is_open_again_comes_out_at_its_end() -> None:
+    c = Composite({"type": "session", "gap": "5s", "lateness": "20s"}, "a", "b")
+    c.put(0, at=20)
+    c.put(7, member="b", at=20)
+    assert windows(c.put(7, at=21)) == [(0, 5, 1)]
+    answer = c.put(4, at=22)
+    assert told(answer) == [Revision(1, early=False, retracted=True)]
+    assert c.told()["open"] == [{"start": BASE, "end": BASE + 12}]
+    c.put(13, at=23)
+    assert windows(c.put(13, member="b", at=23)) == [(0, 12, 4)]
+
+
+def test_sessions_take_in_what_is_late_until_their_lateness_is_over() -> None:
+    c = Composite({"type": "session", "gap": "5s", "lateness": "20s", "idle": "9s"})
+    c.put(0)
+    c.put(24)
+    assert windows(c.put(1)) == [(0, 5, 1), (0, 6, 2)]
+    c.put(40)
+    assert c.put(2).kind == "late", "40 is more than 6 and 20"
+    assert windows(c.tick(49)) == [(40, 45, 1)]
+    c.tick(c.due or 0)
+    assert list(c.entries) == [HEAD]
+    assert c.due is None
+
+
+def test_the_first_late_one_of_its_time_is_a_revision() -> None:
+    c = Composite({"type": "session", "gap": "5s", "lateness": "50s"})
+    c.put(10)
+    c.put(30)
+    answer = c.put(2)
+    assert (windows(answer), told(answer)) == ([(2, 7, 1)], [Revision(1, early=False)])
+
+
 def test_several_windows_are_discarded_a_few_at_a_time() -> None:
     """What changes with them has to be one computation's."""
     names = [f"s{number}" for number in range(16)]

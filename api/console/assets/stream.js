@@ -216,14 +216,14 @@ class Rows {
     time.dateTime = new Date((at / unitsPerSecond(at)) * 1000).toISOString();
     const cell = row.insertCell();
     const said = this.#body.dataset.derived === "true" ? update : {};
-    if (said.early || said.retracted) { // it is kept nowhere, so nothing leads to it
+    if (said.early) { // it is kept nowhere, so nothing leads to it
       cell.append(time, " ", badge(said.retracted ? "retracted" : "early"));
     } else {
       const trace = document.createElement("a");
       trace.href = `${this.#body.dataset.trace}?timestamp=${at}`;
       trace.append(time);
       cell.append(trace);
-      if (said.revision !== undefined) cell.append(" ", badge("revised"));
+      if (said.revision !== undefined) cell.append(" ", badge(said.retracted ? "retracted" : "revised"));
     }
     for (const name of this.#channels) {
       const value = row.insertCell();

@@ -191,7 +191,7 @@
   const EARLY = ',"early":true';
   const RETRACTED = ',"retracted":true';
   // Whether it is only sent, and no result that counts.
-  const isPassing = (update) => hasOwn(valueOf(update), "early") || hasOwn(valueOf(update), "retracted");
+  const isPassing = (update) => hasOwn(valueOf(update), "early");
 
   function lacks(node, argument) {
     const { inputs, own } = node;

@@ -5,12 +5,12 @@ Asked of what is sent now and never of what is stored: what was accepted once st
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from servioticy.domain.documents.codes import BAD_NAME
+from servioticy.domain.documents.codes import BAD_NAME, BAD_WINDOW
 from servioticy.domain.documents.errors import WHOLE, Part
 from servioticy.domain.documents.options import FIELDS
 
@@ -46,6 +46,9 @@ STREAM = (
     *[each.encode_name for each in FIELDS],
 )
 OPERATOR_KEYS = ("name", "version", "inputs")
+OF_STREAMS = dict.fromkeys(("window", "silent", "fold"), "stands beside a stream's channels")
+OF_WINDOWS = dict.fromkeys(("emit", "lateness", "revisions"), "stands in a stream's window")
+"""Words of windows, and where they mean something: nowhere else."""
 CHANNEL = ("type", "unit", "current-value")
 GROUP = ("soIds", "stream", "where")
 UPDATE = ("channels", "lastUpdate")
@@ -131,22 +134,37 @@ def check_keys(content: Any, known: Collection[str], part: Part, most: int = MAX
 def check_document(document: dict[str, Any]) -> None:
     """Raise BadDocument for a misspelt key of a Service Object, among the first ones."""
     left = MAX_KEYS
-    for content, known, part in _objects(document):
+    for content, known, elsewhere, part in _objects(document):
+        _check_places(content, elsewhere, part)
         left -= check_keys(content, known, part, left)
         if left <= 0:
             return
 
 
-def _objects(document: dict[str, Any]) -> Iterator[tuple[Any, tuple[str, ...], Part]]:
-    """Yield each object of a document that has words of ours, and which."""
-    yield document, DOCUMENT, WHOLE
+def _check_places(content: Any, elsewhere: Mapping[str, str], part: Part) -> None:
+    """Raise BadDocument for a word of windows that would mean nothing here."""
+    if not isinstance(content, dict):
+        return
+    for key, where in elsewhere.items():
+        if content.get(key) is not None:
+            reason = f"{where}, and means nothing here"
+            raise part.at(key, words=key).bad(reason, BAD_WINDOW)
+
+
+def _objects(
+    document: dict[str, Any],
+) -> Iterator[tuple[Any, tuple[str, ...], Mapping[str, str], Part]]:
+    """Yield each object of a document that has words of ours, which, and which mean nothing."""
+    of_all = OF_STREAMS | OF_WINDOWS
+    yield document, DOCUMENT, of_all, WHOLE
     for name, group in _items(document.get("groups")):
-        yield group, GROUP, WHOLE.at("groups", name, words=f"group {name:.40}")
+        yield group, GROUP, of_all, WHOLE.at("groups", name, words=f"group {name:.40}")
     for name, stream in _items(document.get("streams")):
         part = WHOLE.at("streams", name, words=f"stream {name:.40}")
-        yield stream, STREAM, part
+        yield stream, STREAM, OF_WINDOWS, part
         for channel, content in _items(stream.get("channels") if isinstance(stream, dict) else 0):
-            yield content, CHANNEL, part.at("channels", channel, words=f"channel {channel:.40}")
+            place = part.at("channels", channel, words=f"channel {channel:.40}")
+            yield content, CHANNEL, of_all, place
 
 
 def _items(content: Any) -> Iterator[tuple[str, Any]]:

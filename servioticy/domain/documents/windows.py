@@ -59,7 +59,7 @@ KEYS: Mapping[str, Keys] = {
     "tumbling": Keys(("size",), ("offset", "timezone", *_EVENTS, *_REVISED)),
     "hopping": Keys(("size", "every"), ("offset", *_EVENTS, *_REVISED)),
     "sliding": Keys(("size",), _EVENTS),
-    "session": Keys(("gap",), ("max", *_EVENTS, "emit", "revisions")),
+    "session": Keys(("gap",), ("max", *_EVENTS, *_REVISED)),
     "count": Keys(("size",), ("every",)),
     "global": Keys((), ()),
 }
@@ -153,7 +153,7 @@ def _of_time(kind: Kind, content: dict[str, Any], part: Part, uses: Uses) -> Win
         idle=idle,
         early=early,
         lateness=lateness,
-        revisions=_revisions(content, kind, uses, part, revised=early is not None or lateness > 0),
+        revisions=_revisions(content, kind, uses, part, early, lateness),
         uses=uses,
     )
 
@@ -172,18 +172,21 @@ def _events(content: dict[str, Any], part: Part) -> tuple[Time, int, int]:
 
 
 def _revisions(
-    content: dict[str, Any], kind: Kind, uses: Uses, part: Part, *, revised: bool
+    content: dict[str, Any], kind: Kind, uses: Uses, part: Part, early: int | None, lateness: int
 ) -> Revisions:
     """Return what comes of a window once more. Raises BadDocument where nothing does."""
     if "revisions" not in content:
         return "accumulate"
     place = part.at("revisions", words="revisions")
     choice = cast(Revisions, _choice(content["revisions"], get_args(Revisions), place))
-    if not revised:
+    if early is None and not lateness:
         reason = "there are none, as a window comes out once: it has neither emit nor lateness"
         raise place.bad(reason, BAD_WINDOW)
     if choice == "discard" and kind == "hopping":
         reason = "an update is in several of them, and is still to be told by others: not discard"
+        raise place.bad(reason, BAD_WINDOW)
+    if choice == "discard" and kind == "session" and lateness:
+        reason = "late updates merge sessions, whose results are taken back: not discard"
         raise place.bad(reason, BAD_WINDOW)
     if choice == "discard" and uses.by:
         raise place.bad("code beside discard does not ask by channels", BAD_WINDOW)

@@ -36,13 +36,20 @@ def panes_that_fit(window: Window, members: Sequence[str]) -> int:
     `members` are the names of the streams that the windows read.
     """
     numbers = (window.fold is not None) + (window.when is not None)
-    numbers += 1 + (window.kind == "session") if window.revisions == "retract" else 0
+    told = window.revisions == "retract" or takes_back_sessions(window)
+    numbers += 1 + (window.kind == "session") if told else 0
     fresh = (window.early is not None) + (window.lateness > 0)
     room = _HEAD_BYTES - _BESIDE - _WINDOWS * numbers * _NUMBER_BYTES
     if len(members) <= IN_HEAD:
         room -= sum([len(each.encode("utf-8", "replace")) + _MEMBER_BYTES for each in members])
-    each = _PANE_BYTES + fresh * _FRESH_BYTES + numbers * _NUMBER_BYTES
+    more = 4 * (window.revisions == "discard") + 8 * takes_back_sessions(window)
+    each = _PANE_BYTES + more + fresh * _FRESH_BYTES + numbers * _NUMBER_BYTES
     return min(MAX_PANES, room // each)
+
+
+def takes_back_sessions(window: Window) -> bool:
+    """Tell whether late updates extend and merge sessions that are out, which are taken back."""
+    return window.kind == "session" and window.lateness > 0
 
 
 class Member(msgspec.Struct, array_like=True):
@@ -71,6 +78,8 @@ class Pane(msgspec.Struct, array_like=True):
     """The timestamps in it."""
     told: int = 0
     """How many of its updates have been told and are kept no more."""
+    out: int | None = None
+    """Of a session: where it ended as its result came out; None: that is not out."""
 
 
 class Gone(msgspec.Struct, array_like=True):
@@ -141,7 +150,7 @@ class Head(msgspec.Struct, array_like=True):
     told: list[int] = []
     """Windows of which it is kept what they told last, by their numbers, in order."""
     parts: list[int] = []
-    """Those of them that have become parts of others."""
+    """Those of them that have become parts of others, or end later than they told."""
 
     def give_up(self, panes: list[int]) -> None:
         """These are in no window any more, and never come again."""

@@ -2,7 +2,8 @@
 
 Of each open window what it told last is kept, an entry of its own: the windows as code read them.
 Before it comes out once more this does again, marked, and the same code makes the same result of
-it. What a session has told that has become a part of another is taken back at once.
+it. What a session has told that has become a part of another, or ends later now, is taken back at
+once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 from sandbox.revisions import without_revision
 from servioticy.domain.evaluators.operators import Entries, Output
 from servioticy.domain.evaluators.windows.cutting import Closed
-from servioticy.domain.evaluators.windows.head import Head
+from servioticy.domain.evaluators.windows.head import Head, takes_back_sessions
 from servioticy.domain.windows.model import Window
 
 MAX_TOLD_BYTES = 60_000
@@ -45,7 +46,8 @@ class Retractions:
     """Those of one composite. Where it takes nothing back, there are none."""
 
     def __init__(self, window: Window, entries: Entries, head: Head) -> None:
-        self._are = window.revisions == "retract"
+        self._always = window.revisions == "retract"
+        self._are = self._always or takes_back_sessions(window)
         self._by_pane = window.kind == "session"
         self._entries = entries
         self._head = head
@@ -59,14 +61,15 @@ class Retractions:
         for closed, output in coming:
             value = self._entries.get(self._key(closed.number))
             told = None if value is None else _told.decode(value)
-            if told is not None and told.document:
+            if told is not None and told.document and self._always:
                 outputs.append(_retraction(told))
             outputs.append(output)
-            self._note(closed, output)
+            if self._always or not closed.is_early:
+                self._note(closed, output)
         return outputs
 
     def of_parts(self) -> list[Output]:
-        """Return what sessions have told that are a part of others now, some at a time."""
+        """Return what sessions have told that are others now, some at a time."""
         head = self._head
         some, head.parts = head.parts[:MAX_PARTS], head.parts[MAX_PARTS:]
         if not some:

@@ -53,7 +53,11 @@ def _beyond(head: Head, window: Window) -> int:
 
 
 def _sessions(head: Head, window: Window) -> Iterable[tuple[int, int]]:
-    return [(end_of(each, window, head.per_second), each.oldest) for each in head.panes]
+    return [
+        (end_of(each, window, head.per_second), each.oldest)
+        for each in head.panes
+        if each.out is None
+    ]
 
 
 def _of_time(head: Head, window: Window) -> Iterable[tuple[int, int]]:
