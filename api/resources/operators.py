@@ -99,7 +99,7 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.CHANGE)
     def remove(operator: str) -> Response:
         """Remove a version, or all: what is computed by it ends with errors from then on."""
-        version = integer("version", 0, 0, MAX_VERSION) or None
+        version = integer("version", 1, 1, MAX_VERSION) if "version" in request.args else None
         tenant = authenticated().caller
         if not stored.rows("remove", tenant=tenant, name=operator, version=version):
             raise NotFound("The Operator was not found.")

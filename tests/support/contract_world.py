@@ -37,6 +37,8 @@ COMPUTED = {
     }
 }
 """A Service Object with a stream that is computed, and can be filled."""
+ARCHIVE = "application/gzip"
+"""What the document shows in base64."""
 EXAMPLE_CODE = "7K3QM-2F9XW-D4HTA-Q8RZV"
 
 
@@ -168,9 +170,11 @@ def ask(caller: Caller, route: Route, names: dict[str, str]) -> TestResponse:
     return caller.ask(route[0], world.path(*route), query_string=query, **body(world, route))
 
 
-def body(world: World, route: Route) -> dict[str, str]:
+def body(world: World, route: Route) -> dict[str, Any]:
     """The last of the bodies that the document shows, and its type."""
     for media, value in reversed(examples_with_types(*route).values()):
+        if media == ARCHIVE:
+            return {"content_type": media, "data": base64.b64decode(value)}
         text = value if isinstance(value, str) else json.dumps(world.named(value))
         return {"content_type": media, "data": text}
     return {}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 from api_builders import NOW, Caller, Platform, Served, SwitchedDatabase
-from contract_world import OPERATIONS
+from contract_world import ARCHIVE, OPERATIONS
 from fleet_builders import work
 from isolation_bodies import Bodies, Body
 from isolation_learning import Learning
@@ -30,7 +31,7 @@ QUERIES: dict[Route, dict[str, str]] = {
     ("GET", "/{so}/streams/{s}/updates"): {"limit": "1"},
 }
 """Of what asks for more than a path."""
-MAY_LACK = ("{n}", "{group}", "{actuation}", "{id}", "{s}", "actuation_secret")
+MAY_LACK = ("{operator}", "{n}", "{group}", "{actuation}", "{id}", "{s}", "actuation_secret")
 """Parts of paths that may name what an object of one's own does not have."""
 
 
@@ -78,7 +79,7 @@ class Walk:
             backend.ports.addresses, issuer.tokens(), clock=issuer.clock
         )
         backend.ports = replace(backend.ports, addresses=addresses)
-        chosen = changed(Settings(), read_wait_seconds=0.0, **OIDC)
+        chosen = changed(Settings(), read_wait_seconds=0.0, operators_protection="any", **OIDC)
         self.served = Served(
             create_app(backend.ports, chosen, lambda: NOW, argument_names), backend
         )
@@ -124,6 +125,7 @@ class Walk:
         body = self.bodies.of(route, who, named, chance)
         stream = "a" if "{s}" in route[1] else None
         names = {"s": "a", "n": chance.choice("11129"), "group": "g", "actuation": "act"}
+        names |= {"operator": "forward", "tenant": NOTHING["id"]}
         if stream and chance.random() < 0.25:
             names["s"] = stream = chance.choice(["b", "b", "none"])
         names |= {kind: each.id for kind, each in named.items()}
@@ -161,7 +163,9 @@ class Walk:
         method, path = route[0], route[1].format_map(names)
         more: dict[str, Any] = {"query_string": query} if query else {}
         if body is not None and body.content is not None:
-            more |= {"data": body.text, "content_type": body.media}
+            is_archive = body.right and body.media == ARCHIVE
+            content = base64.b64decode(body.text) if is_archive else body.text
+            more |= {"data": content, "content_type": body.media}
         answer = who.caller.ask(method, path, **more)
         sent = f"{path} {query or ''} {more.get('data', '')}"
         self.check_words(who, answer, sent, f"{who.kind} of {who.tenant}: {method} {sent}")

@@ -63,6 +63,12 @@ def _lines(_context: Any, value: Any) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
+@schemathesis.serializer("application/gzip")
+def _archive(_context: Any, value: Any) -> bytes:
+    """Whatever has been made in the place of an archive."""
+    return str(value).encode(errors="surrogatepass")
+
+
 @pytest.fixture
 def world(served: Served) -> World:
     return a_world(served)
