@@ -11,7 +11,7 @@ from operators.node import Node
 from operators.registry import Registry
 from operators.shelf import Shelf
 from operators.telling import Telling
-from servioticy.ports.programs import Program, Question, Reply
+from servioticy.ports.programs import KnownPrograms, Program, Question, Reply
 from servioticy.ports.stored_programs import StoredPrograms
 from servioticy.settings import Settings
 
@@ -24,6 +24,8 @@ class Programs:
         own = settings.operators
         folder = Path(own.folder or Path(settings.data) / "operators").absolute()
         registry = Registry(stored)
+        self.known: KnownPrograms = registry
+        """Which programs there are."""
         self._shelf = Shelf(folder, registry)
         bounds = Bounds(
             places=own.places,

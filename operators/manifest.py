@@ -59,7 +59,7 @@ def read(content: bytes) -> Described:
     message = given.get("message", "json")
     if message not in ("json", "msgpack"):
         raise NotAnOperator(f"{FILE}: message: json or msgpack")
-    state = given.get("state", False)
+    state = given.get("state", True)
     if not isinstance(state, bool):
         raise NotAnOperator(f"{FILE}: state: true or false")
     language = _text(given, "language", "other")

@@ -33,7 +33,7 @@ class Programs(Protocol):
     def folder(self, program: Program) -> tuple[Described, Path]:
         """Return what a program says of itself, and its folder on this machine.
 
-        Raises NotAnOperator where its tenant has no such program, Unavailable.
+        Raises NotAnOperator where its tenant has no such program, Unavailable, OSError.
         """
 
 
@@ -58,8 +58,6 @@ class Shelf:
         self._most_bytes = most_bytes
         self._held: OrderedDict[str, int] = OrderedDict()
         self._lock = threading.Lock()
-        for each in (place, self.base):
-            each.mkdir(mode=0o755, parents=True, exist_ok=True)
 
     @property
     def base(self) -> Path:
@@ -73,6 +71,7 @@ class Shelf:
             raise NotAnOperator(
                 f"there is no operator {program.name} of version {program.version}"
             )
+        self.base.mkdir(mode=0o755, parents=True, exist_ok=True)
         with self._lock:
             self._hold(digest)
             folder = self._place / digest

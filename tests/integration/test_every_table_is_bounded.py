@@ -75,7 +75,7 @@ OTHERWISE = {
     "tenants": "an operator makes them",
     "quotas": "an operator gives them, each one of a table of names",
     "audit": "20,000 of a tenant and a kind, and audit_days: 0111",
-    "audit_parts": "of a tenant ten kinds by 42 causers: 0111",
+    "audit_parts": "of a tenant eleven kinds by 42 causers: 0111",
     "audit_counts": "one of a tenant",
     "used_amounts": "one of a tenant",
     "stored_amounts": "one of a tenant",

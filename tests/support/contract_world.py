@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import orjson
 from api_builders import NOW, Caller, Served
+from operator_folders import write
 from werkzeug.test import TestResponse
 
+from operators import archives
 from schemas import contracts
 from servioticy.storage.callback_tests import PostgresCallbackTests
 
@@ -116,7 +120,8 @@ def a_world(served: Served) -> World:
     names["aspect"] = answer.get_json()["id"]
     path = f"/{names['filled']}/streams/fahrenheit/backfill"
     names["backfill"] = tenant.ask("POST", path, json={"from": 0, "to": 1}).get_json()["job"]
-    archive = base64.b64decode(request_examples("PUT", "/operators/{operator}")["forward"])
+    with tempfile.TemporaryDirectory() as folder:
+        archive = archives.pack(write(Path(folder) / "operator", "", name="forward"))
     answer = tenant.ask("PUT", "/operators/forward", data=archive)
     assert answer.status_code == 201, answer.text
     names["operator"] = "forward"

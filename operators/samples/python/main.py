@@ -8,7 +8,7 @@ def fraud(event, state):
     amount = event.value("amount", 0.0)
     count, mean, squares = state.get("seen", [0, 0.0, 0.0])
     deviation = (squares / count) ** 0.5 if count else 0.0
-    is_suspect = count >= 10 and amount > mean + 4 * max(deviation, 1.0)
+    is_suspect = count >= 3 and amount > mean + 4 * max(deviation, 1.0)
 
     count += 1
     further = (amount - mean) / count

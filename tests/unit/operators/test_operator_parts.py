@@ -130,7 +130,7 @@ def test_a_manifest_says_what_is_usual_where_it_says_nothing() -> None:
 
     assert (name, command, message) == ("fraud-filter", ("python3", "main.py"), "json")
     assert (told.language, told.keeps_state, told.batch, told.wait_seconds) == (
-        *("other", False),
+        *("other", True),
         *(1000, 0.0),
     )
     assert (told.answer_seconds, told.memory_bytes, told.processes) == (10.0, 256 << 20, 32)

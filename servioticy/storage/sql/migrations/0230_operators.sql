@@ -67,3 +67,40 @@ SELECT for_all_tenants('servioticy_pipeline', 'UPDATE', '{operator_runs}');
 SELECT for_all_tenants('servioticy_pipeline', 'DELETE', '{operator_runs}');
 GRANT SELECT ON operator_versions, operator_grants TO servioticy_pipeline;
 GRANT SELECT, INSERT, UPDATE, DELETE ON operator_runs TO servioticy_pipeline;
+
+-- The audit log tells of versions that were pushed and removed, and to whom they are granted.
+
+CREATE FUNCTION audit_operator() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'pushed', 'operator', NEW.name || '@' || NEW.version);
+    ELSE
+        PERFORM note_in_audit(OLD.tenant_id, 'removed', 'operator', OLD.name || '@' || OLD.version);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER audit_operator
+ AFTER INSERT OR DELETE ON operator_versions
+   FOR EACH ROW EXECUTE FUNCTION audit_operator();
+
+CREATE FUNCTION audit_operator_grant() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        PERFORM note_in_audit(OLD.tenant_id, 'revoked', 'operator', OLD.name);
+    ELSE
+        PERFORM note_in_audit(NEW.tenant_id, 'granted', 'operator', NEW.name);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER audit_operator_grant
+ AFTER INSERT OR UPDATE OR DELETE ON operator_grants
+   FOR EACH ROW EXECUTE FUNCTION audit_operator_grant();
+
+GRANT CREATE ON SCHEMA public TO servioticy_platform;
+ALTER FUNCTION audit_operator OWNER TO servioticy_platform;
+ALTER FUNCTION audit_operator_grant OWNER TO servioticy_platform;
+REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
