@@ -42,6 +42,7 @@ BENCHMARKS = (
     "fleet",
     "delivery",
     "functions",
+    "operators",
     "statements",
     "monitoring",
 )
