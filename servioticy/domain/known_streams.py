@@ -77,7 +77,7 @@ def revision_in(stream: KnownStream, document: bytes, path: trees.Path) -> Revis
 
 
 def is_passing(stream: KnownStream, document: bytes, path: trees.Path) -> bool:
-    """Tell whether this update is only sent, and kept nowhere: early, or taken back."""
+    """Tell whether this update is only sent, and kept nowhere, as what is early is."""
     revision = revision_in(stream, document, path)
     return revision is not None and not revision.is_kept
 
