@@ -21,10 +21,10 @@ from functions.accounts import Accounts
 from functions.dispatcher import Dispatcher
 from functions.limits import Limits
 from functions.steps import Result, Scripts, Step, Task
-from servioticy.bootstrap import connect, sandbox_pool
 from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.workflows.model import Workflow
 from servioticy.domain.workflows.reading import parse_workflow
+from servioticy.parts import connect, sandbox_pool
 from servioticy.ports.atoms import Atom, Works
 from servioticy.ports.usage import Spent
 from servioticy.settings import Settings

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from functions.steps import LATER_MS, Failure, Result, Task
-from ingest.ingest import Ingest
 from servioticy.domain.batches.items import Item
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import SensorUpdate, StreamRef
@@ -16,6 +17,9 @@ from servioticy.ports.addresses import Address
 from servioticy.ports.atoms import Atom
 from servioticy.ports.statements import Statements
 from servioticy.refusals import OverQuota
+
+if TYPE_CHECKING:
+    from ingest.ingest import Ingest
 
 FULL_MS = 5_000
 """Where the tenant may send no more now."""
@@ -27,9 +31,17 @@ log = logging.getLogger("functions")
 class Sinks:
     """Brings atoms to where they go."""
 
-    def __init__(self, ingest: Ingest, streams: Statements) -> None:
-        self._ingest = ingest
+    def __init__(self, ingest: Callable[[], Ingest], streams: Statements) -> None:
+        """`ingest` makes the way into the log, once, when the first atom goes it."""
+        self._make_ingest = ingest
         self._streams = streams
+        self._making = threading.Lock()
+        self._made: Ingest | None = None
+
+    def _ingest(self) -> Ingest:
+        with self._making:
+            self._made = self._made or self._make_ingest()
+            return self._made
 
     def work(self, task: Task, atoms: Sequence[Atom]) -> Result:
         """Return what came of these."""
@@ -42,12 +54,12 @@ class Sinks:
         """Let them be updates, by the same way as if the tenant had sent them in a batch."""
         try:
             address = self._address(tenant, stream)
-            if address is None or not self._ingest.declared({stream: address}):
+            if address is None or not self._ingest().declared({stream: address}):
                 return Result(failed={each.id: NO_STREAM for each in atoms})
             items = [
                 Item(place, stream, _Body(each.body).read) for place, each in enumerate(atoms)
             ]
-            found = self._ingest.take_batch(items, {stream: address})
+            found = self._ingest().take_batch(items, {stream: address})
         except (Unavailable, OverQuota) as error:
             log.warning("sink_waits", extra={"tenant": tenant, "why": str(error)[:200]})
             pause = FULL_MS if isinstance(error, OverQuota) else LATER_MS

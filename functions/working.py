@@ -12,34 +12,30 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 from functions.accounts import Accounts
 from functions.dispatcher import Dispatcher
 from functions.limits import limits
 from functions.sinks import Sinks
 from functions.steps import Scripts, Step
-from ingest.accepting import Accepting
-from ingest.ingest import Ingest
-from ingest.parsing.definitions import Definitions
-from ingest.parsing.document_parser import DocumentParser
-from ingest.quotas import SendersQuotas
-from ingest.updates_waiting import UpdatesWaiting
-from sandbox import argument_names
-from servioticy import bootstrap, logs, settings
+from servioticy import logs, settings
 from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.quotas import ATOM_BYTES, PROCESSOR_SECONDS, quotas
 from servioticy.domain.workflows.model import Workflow
 from servioticy.errors import ServioticyError, Unavailable
+from servioticy.parts import connect, sandbox_pool
 from servioticy.settings import Settings
-from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.database import Database
-from servioticy.storage.history import PostgresHistory
 from servioticy.storage.quotas import PostgresQuotas
 from servioticy.storage.roles import Role
-from servioticy.storage.service_objects import PostgresServiceObjects
 from servioticy.storage.statements import PostgresStatements
 from servioticy.storage.usage import PostgresUsage
+
+if TYPE_CHECKING:
+    from ingest.ingest import Ingest
 
 LISTEN_SECONDS = 30.0
 QUOTAS_SECONDS = 10.0
@@ -60,14 +56,12 @@ def main() -> int:
 
 
 def _work(chosen: Settings) -> None:
-    database = bootstrap.connect(chosen, Role.DELIVERY)
-    quick = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
+    database = connect(chosen, Role.DELIVERY)
+    quick = connect(chosen, Role.DELIVERY, durable=False)
     own = limits(chosen)
-    pool = bootstrap.sandbox_pool(chosen, max_workers=own.instances)
-    scripts, sinks = (
-        Scripts(JavaScript(pool)),
-        Sinks(ingest(chosen, database), PostgresStatements(database, "batches")),
-    )
+    pool = sandbox_pool(chosen, max_workers=own.instances)
+    scripts = Scripts(JavaScript(pool))
+    sinks = Sinks(partial(_ingest, chosen, database), PostgresStatements(database, "batches"))
 
     def step_of(workflow: Workflow, step: int) -> Step:
         return sinks if step == workflow.sink_step else scripts
@@ -91,15 +85,11 @@ def _work(chosen: Settings) -> None:
         pool.close()
 
 
-def ingest(chosen: Settings, database: Database) -> Ingest:
-    """Return the way of updates into the log, for the sinks."""
-    history, parser = PostgresHistory(database), DocumentParser()
-    given = SendersQuotas(PostgresStatements(database, "used_quotas"), quotas(chosen))
-    definitions = Definitions(PostgresServiceObjects(database), argument_names, parser, parser)
-    waiting = UpdatesWaiting(history, given)
-    accepting = Accepting(chosen.requests, waiting, given, time.time)
-    log = bootstrap.log(chosen, database)
-    return Ingest(PostgresAddresses(database), log, definitions, given, accepting)
+def _ingest(chosen: Settings, database: Database) -> Ingest:
+    """Return the way of updates into the log; only who needs it waits for what it loads."""
+    from functions.sending import ingest
+
+    return ingest(chosen, database)
 
 
 class QuotasOfTenants:

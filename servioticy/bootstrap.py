@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from sandbox import SandboxOptions, SandboxPool, argument_names
+from sandbox import argument_names
 from servioticy import trust
 from servioticy.changes import Changes
 from servioticy.domain import log_loss
@@ -17,7 +17,6 @@ from servioticy.domain.log_loss import Present
 from servioticy.domain.records import LogRecord
 from servioticy.domain.topics import Topics
 from servioticy.doors.certificate import Certificate, Files
-from servioticy.embedded import javascript
 from servioticy.errors import SettingsError, Unavailable
 from servioticy.identity.console_sessions import ConsoleSessions
 from servioticy.identity.issuers import with_persons
@@ -28,6 +27,8 @@ from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.emitter import Emitter
 from servioticy.messaging.log_writer import LogWriter
 from servioticy.messaging.stretches import Appender, Stretches
+from servioticy.parts import connect as connect
+from servioticy.parts import sandbox_pool as sandbox_pool
 from servioticy.ports.actuations import ActuationRecords
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.atoms import Atoms
@@ -242,23 +243,6 @@ def ports_on(
     )
 
 
-def connect(
-    settings: Settings,
-    role: Role | None = None,
-    *,
-    durable: bool = True,
-    statement_seconds: float | None = None,
-) -> Database:
-    """Postgres as the settings name it; see Database for the rest."""
-    if not settings.store.dsn:
-        raise SettingsError(
-            "no Postgres is named: set SERVIOTICY_DSN, or let `servioticy up` start one"
-        )
-    return Database(
-        settings.store.dsn, role=role, durable=durable, statement_seconds=statement_seconds
-    )
-
-
 def stored_programs(database: Database) -> StoredPrograms:
     """Return where programs of tenants' own are kept."""
     return PostgresPrograms(database)
@@ -267,32 +251,6 @@ def stored_programs(database: Database) -> StoredPrograms:
 def partition_store(database: Database) -> PostgresPartitionStore:
     """Return where the pipeline's tasks keep what they compute."""
     return PostgresPartitionStore(database, argument_names)
-
-
-def sandbox_pool(
-    settings: Settings,
-    *,
-    engine: str | None = None,
-    max_workers: int | None = None,
-    nice: int = 0,
-) -> SandboxPool:
-    """Make a pool of sandbox processes as the settings describe it; they start when it is used.
-
-    `engine` and `max_workers` are in place of the settings'; `nice` is how much lower their
-    priority is. Raises SetupError if set-up has not downloaded what that engine needs.
-    """
-    own = settings.sandbox
-    chosen = engine or own.engine
-    options = SandboxOptions(
-        engine=chosen,
-        clock=own.clock,
-        budget_ms=own.budget_ms,
-        budget_ms_per_update=own.budget_ms_per_update,
-        max_workers=max_workers or own.workers,
-        unprotected=own.protection == "any",
-        nice=nice,
-    )
-    return SandboxPool(javascript.require(settings, chosen), options)
 
 
 def kafka(settings: Settings) -> KafkaConnection:

@@ -10,19 +10,20 @@ from pathlib import Path
 import pytest
 
 from sandbox import SandboxOptions
-from servioticy import bootstrap
+from servioticy import bootstrap, parts
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings, changed
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("api", "ingest", "broker", "delivery", "functions", "pipeline", "servioticy")
+BUILDERS = ("servioticy/bootstrap.py", "servioticy/parts.py")
 BUILT = {"SandboxPool", "PostgresPartitionStore", "LogEnds", "LogWriter", "Emitter"}
 
 
 def test_a_sandbox_is_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[Path, SandboxOptions]] = []
-    monkeypatch.setattr(bootstrap, "SandboxPool", lambda *given: made.append(given))
-    monkeypatch.setattr(bootstrap.javascript, "require", lambda _settings, engine: Path(engine))
+    monkeypatch.setattr(parts, "SandboxPool", lambda *given: made.append(given))
+    monkeypatch.setattr(parts.javascript, "require", lambda _settings, engine: Path(engine))
     settings = changed(
         Settings(),
         script_budget_ms=7,
@@ -51,7 +52,7 @@ def test_programs_build_nothing_by_themselves() -> None:
     built: Counter[str] = Counter()
     for file in (file for name in PROGRAMS for file in (ROOT / name).rglob("*.py")):
         name = file.relative_to(ROOT).as_posix()
-        if name == "servioticy/bootstrap.py" or name.startswith("benchmarks/"):
+        if name in BUILDERS or name.startswith("benchmarks/"):
             continue
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             called = node.func if isinstance(node, ast.Call) else None
