@@ -170,7 +170,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "left_behind.templates": ({"templates", "template_objects"}, OLD),
     "atoms.waiting": ({"atoms", "atom_counts"}, FUNCTIONS),
     "atoms.due": ({"atoms", "atom_counts"}, FUNCTIONS),
-    "atoms.note": ({"atoms"}, "a column is called so"),
+    "atoms.note": ({"atoms"}, "what was done for all is noted together"),
     "atoms.end_old": ({"workflow_instances"}, FUNCTIONS),
     "atoms.forget_counts": ({"atom_counts", "workflow_versions"}, FUNCTIONS),
     "workflows.forget": ({"dead_atoms"}, OLD),

@@ -254,6 +254,7 @@ DELETE FROM atom_counts AS counted
            AND step = counted.step) = 0;
 
 -- note --
+-- Between tenants: what was done for all of them is noted together.
 -- What steps have done, on the account of the present hour.
 INSERT INTO workflow_hours AS noted (tenant_id, workflow, step, hour, atoms, made, failed, dead,
                                      processor_us)
