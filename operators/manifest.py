@@ -47,7 +47,7 @@ def read(content: bytes) -> Described:
         raise NotAnOperator(f"{FILE}: has {len(content)} bytes, {MAX_BYTES} at most")
     try:
         given = msgspec.json.decode(content, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise NotAnOperator(f"{FILE}: {error}") from error
     known = {"name", "language", "command", "message", "batch", "state", "limits"}
     _only(given, known, "")

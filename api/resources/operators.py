@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import orjson
@@ -20,6 +20,7 @@ from operators.errors import NotAnOperator
 from operators.layers import lacking, layers
 from servioticy.domain.access import Right
 from servioticy.domain.quotas import OPERATORS
+from servioticy.errors import Unavailable
 from servioticy.refusals import Conflict, Denied, NotFound, Refused, within
 
 MAX_NAMES = 100
@@ -165,13 +166,27 @@ def _after(text: str) -> tuple[str, int]:
     return (name, min(int(version), MAX_VERSION)) if is_number else ("", 0)
 
 
-@cache
-def _why_not() -> str:
-    """Why programs cannot be enclosed here; "" where they can."""
-    try:
-        return lacking(layers())
-    except OSError as error:
-        return str(error)
+class _Walls:
+    """Whether programs can be enclosed here: looked at once, by one thread while others wait."""
+
+    def __init__(self) -> None:
+        self._lacking: str | None = None
+        self._lock = threading.Lock()
+
+    def why_not(self) -> str:
+        """Why they cannot; "" where they can. Raises Unavailable where it could not be seen."""
+        with self._lock:
+            if self._lacking is None:
+                try:
+                    self._lacking = lacking(layers())
+                except OSError as error:  # of this moment: the next one looks again
+                    raise Unavailable(
+                        f"it was not to be seen how programs run: {error}"
+                    ) from error
+            return self._lacking
+
+
+_why_not = _Walls().why_not
 
 
 def _row(name: str, version: int, content: str, size: int, created_at: int) -> dict[str, Any]:
