@@ -46,7 +46,6 @@ class Bounds:
     """How many processes there are, and for how long."""
 
     places: int = 8
-    places_each: int = 4
     start_seconds: float = 30.0
     idle_seconds: float = 300.0
 
@@ -161,11 +160,11 @@ class Attendant:
                 if each.waiting and not each.has_place and now >= each.not_before
             ]
             by_program = {each.program: each for each in lines}
-            places = self._bounds.places, self._bounds.places_each
-            if chosen := next_one(holders, waiting, *places):
+            places = self._bounds.places
+            if chosen := next_one(holders, waiting, places):
                 self._start(by_program[chosen])
                 continue
-            if leaving := giving_way(holders, waiting, *places, now):
+            if leaving := giving_way(holders, waiting, places, now):
                 line = by_program[leaving]
                 if line.is_idle:
                     self._end(line)

@@ -29,7 +29,6 @@ class Programs:
         self._shelf = Shelf(folder, registry)
         bounds = Bounds(
             places=own.places,
-            places_each=(own.places + 1) // 2,
             start_seconds=own.start_seconds,
             idle_seconds=own.idle_seconds,
         )

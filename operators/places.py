@@ -30,44 +30,46 @@ class Waiting(NamedTuple):
     since: float
 
 
-def next_one(
-    holders: Sequence[Holder], waiting: Sequence[Waiting], most: int, most_each: int
-) -> Program | None:
+def next_one(holders: Sequence[Holder], waiting: Sequence[Waiting], most: int) -> Program | None:
     """Who is next to have a place, if one is free: of the tenant that has fewest, who came first.
 
-    No tenant has more than `most_each` of them.
+    As with room (`operators/room.py`) a tenant may have as many as are left to all others.
     """
-    if len(holders) >= most:
-        return None
     has = Counter(each.program.tenant for each in holders)
-    able = [each for each in waiting if has[each.program.tenant] < most_each]
+    able = [each for each in waiting if has[each.program.tenant] < most - len(holders)]
     if not able:
         return None
     return min(able, key=lambda each: (has[each.program.tenant], each.since)).program
 
 
 def giving_way(
-    holders: Sequence[Holder], waiting: Sequence[Waiting], most: int, most_each: int, now: float
+    holders: Sequence[Holder], waiting: Sequence[Waiting], most: int, now: float
 ) -> Program | None:
     """Who is next to give up a place for one that waits; None where nobody has to.
 
     Idle ones before those that work, and those only after their time; of the tenants the one that
-    has most places, of its programs who has had it longest. A tenant that has all that it may have
-    waits for its own.
+    has most places, of its programs who has had it longest. Who has less than others may have one
+    of theirs; who has all that it may have waits for its own.
     """
     if not waiting or any(each.leaving for each in holders):
         return None
     has = Counter(each.program.tenant for each in holders)
-    full = {tenant for tenant, count in has.items() if count >= most_each}
-    strangers = {each.program.tenant for each in waiting} - full
-    if len(holders) < most and strangers:
+    free = most - len(holders)
+    tenants = {each.program.tenant for each in waiting}
+    if any(has[each] < free for each in tenants):
         return None  # there is room
-    own = {each.program.tenant for each in waiting} & full
+
+    def gives(each: Holder, tenant: int) -> bool:
+        its = has[each.program.tenant]
+        if each.program.tenant == tenant:
+            return True
+        return has[tenant] <= free and (each.idle or its > has[tenant] + (has[tenant] > 0))
+
     able = [
         each
         for each in holders
-        if (strangers or each.program.tenant in own)
-        and (each.idle or now - each.since >= SLICE_SECONDS)
+        if (each.idle or now - each.since >= SLICE_SECONDS)
+        and any(gives(each, tenant) for tenant in tenants)
     ]
     if not able:
         return None

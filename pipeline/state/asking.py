@@ -44,8 +44,8 @@ EACH = 100
 """Streams of a tenant that are looked at, those first that have waited longest."""
 
 MAX_OPEN = 64
-MAX_OPEN_OF_TENANT = 16
-"""Questions of a partition that are open at once: an answer may be some megabytes."""
+"""Questions of a partition that are open at once: an answer may be some megabytes. A tenant may
+have as many as are left to all others (`operators/room.py` says why)."""
 
 MAX_EVENTS = 1000
 MAX_EVENT_BYTES = 1024 * 1024
@@ -196,7 +196,7 @@ class Asking:
                 self._look_in(UNKNOWN_SECONDS)
             elif len(self._open) >= MAX_OPEN:
                 return  # an answer makes room
-            elif open_of[tenant] < MAX_OPEN_OF_TENANT and tenant not in full:
+            elif open_of[tenant] < MAX_OPEN - len(self._open) and tenant not in full:
                 if not self._is_enough(each, manifest):
                     continue
                 if self._ask(programs, each, manifest):

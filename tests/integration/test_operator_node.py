@@ -220,7 +220,7 @@ def test_who_sends_what_is_no_answer_is_ended(tmp_path: Path) -> None:
         folders[program] = write(tmp_path / f"{tenant}", main, limits=limits)
         names[program] = name
     folders[PROGRAM] = write(tmp_path / "good", ECHO)
-    with node_of(folders, tmp_path, Bounds(4, 1)) as node:
+    with node_of(folders, tmp_path, Bounds(4)) as node:
         found = answers(node, [question(each.tenant, each) for each in folders])
         told = {each.program: each for each in node.running()}
 
@@ -335,7 +335,7 @@ def test_places_go_from_tenant_to_tenant(tmp_path: Path) -> None:
     """One place, three tenants, of whom the first asks without an end: all are answered."""
     folder = write(tmp_path / "a", ECHO)
     programs = [Program(tenant, "tried", 1) for tenant in (1, 2, 3)]
-    with node_of(dict.fromkeys(programs, folder), tmp_path, Bounds(1, 1)) as node:
+    with node_of(dict.fromkeys(programs, folder), tmp_path, Bounds(1)) as node:
         numbers = iter(range(1_000_000))
         answered: set[int] = set()
         waiting = {next(numbers): programs[0] for _ in range(50)}
@@ -358,7 +358,7 @@ def test_no_tenant_has_all_places(tmp_path: Path) -> None:
     """However many programs it has: some of it wait while a place is free."""
     folder = write(tmp_path / "a", ECHO)
     programs = [Program(1, f"tried-{number}", 1) for number in range(4)]
-    with node_of(dict.fromkeys(programs, folder), tmp_path, Bounds(4, 2)) as node:
+    with node_of(dict.fromkeys(programs, folder), tmp_path, Bounds(4)) as node:
         most = 0
         for number, each in enumerate(programs):
             assert node.ask(question(number, each))

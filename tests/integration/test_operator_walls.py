@@ -198,7 +198,7 @@ serve(lambda event, state: {"user": os.getuid()})
 """
     folder = write(tmp_path / "a", main)
     programs = [Program(1, "a", 1), Program(1, "a", 2), Program(2, "a", 1)]
-    with node_of(dict.fromkeys(programs, folder), tmp_path, Bounds(4, 3), strangers=True) as node:
+    with node_of(dict.fromkeys(programs, folder), tmp_path, Bounds(6), strangers=True) as node:
         replies = answers(node, [question(each, program) for each, program in enumerate(programs)])
     users = {json.loads(each.outputs[0].channels)["user"] for each in replies.values()}
 

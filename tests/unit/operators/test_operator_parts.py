@@ -52,12 +52,28 @@ def waiting(tenant: int, since: float = 0.0) -> Waiting:
 
 
 def test_the_next_place_is_for_the_tenant_with_fewest() -> None:
-    """Whoever came first among those; nobody has more than its part."""
+    """Whoever came first among those; nobody has more than is left to the others."""
     holders = [holder(1, 0), holder(2, 0), holder(2, 1)]
 
-    assert next_one(holders, [waiting(2), waiting(1, 5), waiting(1, 4)], 4, 2) == waiting(1, 4)[0]
-    assert next_one(holders, [waiting(2)], 4, 2) is None
-    assert next_one(holders, [waiting(3)], 3, 2) is None
+    assert next_one(holders, [waiting(2), waiting(1, 5), waiting(1, 4)], 6) == waiting(1, 4)[0]
+    assert next_one(holders, [waiting(2)], 6) == waiting(2)[0]
+    assert next_one(holders, [waiting(2)], 5) is None
+    assert next_one(holders, [waiting(3)], 3) is None
+
+
+@pytest.mark.parametrize(("tenants", "places"), [(1, [4]), (2, [4, 2]), (3, [4, 2, 1])])
+def test_however_many_a_tenant_asks_for_some_are_left(tenants: int, places: list[int]) -> None:
+    """Two that never answer do not have all of eight places, nor do three."""
+    holders: list[Holder] = []
+    for tenant in range(tenants):
+        for since in range(8):
+            if next_one(holders, [waiting(tenant)], 8):
+                holders.append(holder(tenant, since))
+
+    assert [Counter(each.program.tenant for each in holders)[each] for each in range(tenants)] == (
+        places
+    )
+    assert next_one(holders, [waiting(99)], 8) == waiting(99)[0]
 
 
 def test_idle_programs_give_way_at_once_and_others_after_their_time() -> None:
@@ -66,22 +82,38 @@ def test_idle_programs_give_way_at_once_and_others_after_their_time() -> None:
     busy = [holder(1, 0), holder(1, 0.1), holder(2, -1)]
 
     def leaves(holders: list[Holder], now: float, who: int = 3) -> Program | None:
-        return giving_way(holders, [waiting(who)], len(holders), 2, now)
+        return giving_way(holders, [waiting(who)], len(holders), now)
 
     assert leaves([*busy, holder(2, 0.2, idle=True)], 0) == Program(2, "0.2", 1)
     assert leaves(busy, late - 1.5) is None
     assert leaves(busy, late + 0.1) == busy[0].program
     assert leaves([*busy, holder(4, 0, leaving=True)], late) is None
-    assert giving_way(busy, [], 3, 2, late) is None
+    assert giving_way(busy, [], 3, late) is None
 
 
 def test_a_tenant_that_has_its_part_changes_its_own_programs_only() -> None:
     """It does not send a stranger away for more than its part."""
     holders = [holder(1, 0), holder(1, 0.5), holder(2, -1)]
 
-    assert giving_way(holders, [waiting(1)], 3, 2, SLICE_SECONDS + 1) == holders[0].program
-    assert giving_way(holders[:2], [waiting(1)], 8, 2, SLICE_SECONDS + 1) == holders[0].program
-    assert giving_way(holders[:2], [waiting(2)], 8, 2, SLICE_SECONDS + 1) is None
+    assert giving_way(holders, [waiting(1)], 3, SLICE_SECONDS + 1) == holders[0].program
+    assert giving_way(holders[:2], [waiting(1)], 4, SLICE_SECONDS + 1) == holders[0].program
+    assert giving_way(holders[:2], [waiting(2)], 4, SLICE_SECONDS + 1) is None
+
+
+def test_who_came_first_gives_of_what_it_has_more() -> None:
+    """Until both have as many; then each changes its own."""
+    late = SLICE_SECONDS + 9
+    holders = [*(holder(1, each) for each in range(4)), holder(2, 0), holder(2, 1)]
+    both = [waiting(1, 5), waiting(2, 5)]
+
+    assert next_one(holders, both, 8) is None
+    leaving = giving_way(holders, [both[1]], 8, late)
+    assert leaving == holders[0].program
+    del holders[0]
+    assert next_one(holders, both, 8) == both[1].program
+    holders.append(holder(2, 5))
+    assert next_one(holders, both, 8) is None
+    assert giving_way(holders, [both[1]], 8, late) == holders[3].program
 
 
 def test_with_many_tenants_each_has_its_turn() -> None:
@@ -93,10 +125,10 @@ def test_with_many_tenants_each_has_its_turn() -> None:
     for _ in range(2000):
         has = {each.program.tenant for each in holders}
         line = [waiting(tenant, since) for tenant, since in asking.items() if tenant not in has]
-        if chosen := next_one(holders, line, 8, 4):
+        if chosen := next_one(holders, line, 8):
             holders.append(Holder(chosen, now, False, False))
             turns[chosen.tenant] += 1
-        elif leaving := giving_way(holders, line, 8, 4, now):
+        elif leaving := giving_way(holders, line, 8, now):
             holders = [each for each in holders if each.program != leaving]
             asking[leaving.tenant] = now
         now += 0.05
@@ -189,7 +221,9 @@ def test_a_manifest_that_is_none_says_where(said: dict[str, object], place: str)
         described(**said)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"[" * 16_000, b" " * 16_385, b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{", b"[" * 16_000, b" " * 16_385, b"\xff", b'{"name":"\xff"}']
+)
 def test_what_is_no_json_is_no_manifest(content: bytes) -> None:
     """Bounded before it is parsed."""
     with pytest.raises(NotAnOperator, match=r"^operator.json"):
