@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
 import tempfile
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +27,9 @@ MOST_HELD = 128
 
 BASE = "root"
 """An empty folder on the shelf, over which programs make their file systems."""
+
+NEW = "new-"
+"""How folders begin in which something is being unpacked."""
 
 
 class Programs(Protocol):
@@ -58,6 +63,7 @@ class Shelf:
         self._most_bytes = most_bytes
         self._held: OrderedDict[str, int] = OrderedDict()
         self._lock = threading.Lock()
+        self._clear()
 
     @property
     def base(self) -> Path:
@@ -74,13 +80,14 @@ class Shelf:
         self.base.mkdir(mode=0o755, parents=True, exist_ok=True)
         with self._lock:
             self._hold(digest)
-            folder = self._place / digest
-            files = read(folder)
-            if files is None or archives.digest(files) != digest:
-                files = self._fetch(program, digest)
-                self._put(folder, files)
+        folder = self._place / digest
+        files = read(folder)
+        if files is None or archives.digest(files) != digest:
+            files = self._fetch(program, digest)
+            self._put(folder, files)
+            with self._lock:
                 self._make_room()
-            return archives.described(files), folder
+        return archives.described(files), folder
 
     def close(self) -> None:
         """Hold nothing any more."""
@@ -100,30 +107,54 @@ class Shelf:
 
     def _put(self, folder: Path, files: Files) -> None:
         """Unpack beside its place, and put it there at once."""
-        with tempfile.TemporaryDirectory(dir=self._place, prefix="new-") as beside:
-            made = Path(beside) / "files"
+        beside, locked = self._beside()
+        try:
+            made = beside / "files"
             made.mkdir(mode=0o755)
             for name, file in files.items():
                 path = made / name
                 path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
                 path.write_bytes(file.content)
                 path.chmod(0o555 if file.executable else 0o444)
-            if folder.exists():
-                folder.rename(Path(beside) / "old")
-            made.rename(folder)
+            turn = _locked(self._place, os.O_RDONLY, fcntl.LOCK_EX)
+            try:
+                if read(folder) != files:  # else another has put the same there, and runs it
+                    with contextlib.suppress(FileNotFoundError):
+                        folder.rename(beside / "old")
+                    made.rename(folder)
+            finally:
+                os.close(turn)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+            os.close(locked)
+
+    def _beside(self) -> tuple[Path, int]:
+        """Make a folder that `_clear` leaves alone while its descriptor is open."""
+        while True:
+            made = Path(tempfile.mkdtemp(dir=self._place, prefix=NEW))
+            try:
+                return made, _locked(made, os.O_RDONLY, fcntl.LOCK_EX)
+            except FileNotFoundError:
+                continue  # one that starts has taken it away before it was locked
+
+    def _clear(self) -> None:
+        """Take away what others have left by dying: what is half unpacked, locks of nothing."""
+        left = [*self._place.glob(f"{NEW}*"), *self._place.glob("*.lock")]
+        for each in left:
+            with contextlib.suppress(OSError), _only_ours(each):
+                if each.name.startswith(NEW):
+                    shutil.rmtree(each, ignore_errors=True)
+                elif not each.with_suffix("").exists():
+                    each.unlink()
 
     def _hold(self, digest: str) -> None:
-        if digest in self._held:
-            self._held.move_to_end(digest)
-            os.utime(self._place / f"{digest}.lock")
-            return
         path = self._place / f"{digest}.lock"
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-        os.utime(path)
-        self._held[digest] = descriptor
-        if len(self._held) > MOST_HELD:
-            os.close(self._held.popitem(last=False)[1])
+        if digest not in self._held:
+            self._held[digest] = _locked_or_made(path)
+            if len(self._held) > MOST_HELD:
+                os.close(self._held.popitem(last=False)[1])
+        self._held.move_to_end(digest)
+        os.utime(self._held[digest])
 
     def _make_room(self) -> None:
         """Take away what nobody holds, the longest unused first, until it is little enough."""
@@ -135,15 +166,42 @@ class Shelf:
                 return
             if lock.stem in self._held:
                 continue
-            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(OSError), _only_ours(lock):  # else another process has it
                 shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+                lock.unlink()
                 total -= sizes[lock]
-            except BlockingIOError:
-                continue  # another process has it
-            finally:
-                os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _only_ours(path: Path) -> Iterator[None]:
+    """Lock what nobody else has locked. Raises OSError where somebody has, or it is gone."""
+    descriptor = _locked(path, os.O_RDONLY, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked_or_made(path: Path) -> int:
+    """Return a descriptor by which a file is locked for reading, whoever takes it away before."""
+    while True:
+        try:
+            return _locked(path, os.O_CREAT | os.O_RDWR, fcntl.LOCK_SH)
+        except FileNotFoundError:
+            continue
+
+
+def _locked(path: Path, how: int, lock: int) -> int:
+    """Open and lock what is at a path, and still is when it is locked. Raises OSError."""
+    descriptor = os.open(path, how | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, lock)
+        if not os.path.samestat(os.fstat(descriptor), path.stat()):
+            raise FileNotFoundError(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def read(folder: Path) -> Files | None:
