@@ -38,6 +38,7 @@ WHY = {
     "api/http/reading.py:Reading.start": OURS,
     "api/platform/slowest.py:Slowest.__init__": "one tenant asks, who operates the platform",
     "api/platform/telling.py:Programs.__init__": "one tenant asks, who operates the platform",
+    "api/resources/operators.py:_Walls.__init__": "looks once for all, who push and wait for that",
     "api/resources/tokens.py:_Ended.__init__": BRIEF,
     "api/stepping/apart.py:StepsApart.__init__": BRIEF,
     "api/workers.py:inherited": OURS,
