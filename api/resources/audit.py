@@ -19,7 +19,7 @@ LIMIT = 100
 AFTER_ALL = 2**63 - 1
 KINDS = (
     *("service object", "stream", "grant", "token", "member", "claim code", "template", "job"),
-    "operator",
+    *("operator", "workflow", "aspect"),
     *("subscription", "actuation secret"),
 )
 

@@ -46,6 +46,8 @@ MADE_BY_US = {
     "actuations.id": "of chance",
     "templates.id": "of chance",
     "workflows.id": "of chance",
+    "aspects.id": "of chance",
+    "measurements.id": "counted",
     "atoms.id": "counted",
     "dead_atoms.id": "counted",
     "collected_atoms.id": "counted",

@@ -132,6 +132,16 @@ class Bodies:
         }
         return Body(content)
 
+    def aspect(self, who: Actor, _named: dict[str, Thing], chance: Random) -> Body:
+        so = self.any("so", chance)
+        found = so is not None and so.there and so.tenant == who.tenant
+        content = {
+            "serviceObject": so.id if so else "0" * 45,
+            "stream": "a",
+            "purpose": self._word(who),
+        }
+        return Body(content, refused=None if found else 404, facts={"so": so})
+
     def atoms(self, who: Actor, _named: dict[str, Thing], _chance: Random) -> Body:
         return Body({"atoms": [{"w": self._word(who)}]})
 
@@ -262,6 +272,7 @@ MAKERS: dict[Route, Maker] = {
     ("PUT", "/{so}"): Bodies.document,
     ("PATCH", "/{so}"): Bodies.patch,
     ("POST", "/{so}/versions"): Bodies.document,
+    ("POST", "/monitoring/aspects"): Bodies.aspect,
     ("POST", "/workflows"): Bodies.workflow,
     ("PUT", "/workflows/{workflow}"): Bodies.workflow,
     ("POST", "/workflows/{workflow}/atoms"): Bodies.atoms,

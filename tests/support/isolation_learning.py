@@ -93,8 +93,12 @@ class Learning:
         self._end_what_is_of(so)
 
     def _end_what_is_of(self, about: Thing) -> None:
-        """Codes and grants are good for nothing, and told of until they are purged."""
-        for each in (*self._model.things["claim_code"], *self._model.things["grant"]):
+        """Codes and grants are good for nothing, and told of until they are purged, as aspects."""
+        for kind in ("claim_code", "grant", "aspect"):
+            self._end_all_of(kind, about)
+
+    def _end_all_of(self, kind: str, about: Thing) -> None:
+        for each in self._model.things[kind]:
             each.ending = each.ending or each.about is about
 
     def _end_tokens_of(self, so: Thing) -> None:
@@ -124,6 +128,10 @@ class Learning:
 
     def workflow_made(self, who: Actor, _named: Named, _body: Body, told: Any) -> None:
         self._model.add(Thing("workflow", told["id"], self._tenant(who)))
+
+    def aspect_made(self, who: Actor, _named: Named, body: Body, told: Any) -> None:
+        made = Thing("aspect", told["id"], self._tenant(who), about=body.facts["so"])
+        self._model.add(made)
 
     def template_changed(self, _who: Actor, named: Named, body: Body, told: Any) -> None:
         template = named["template"]
@@ -252,6 +260,7 @@ LESSONS: dict[Route, Lesson] = {
     ("POST", "/{so}/versions/{n}/activate"): Learning.activated,
     ("DELETE", "/{so}"): Learning.deleted,
     ("POST", "/{so}/api_token"): Learning.renewed,
+    ("POST", "/monitoring/aspects"): Learning.aspect_made,
     ("POST", "/workflows"): Learning.workflow_made,
     ("POST", "/templates"): Learning.template_made,
     ("PUT", "/templates/{template}"): Learning.template_changed,
@@ -275,6 +284,7 @@ LESSONS: dict[Route, Lesson] = {
         [
             ("DELETE", "/templates/{template}"),
             ("DELETE", "/workflows/{workflow}"),
+            ("DELETE", "/monitoring/aspects/{aspect}"),
             ("DELETE", "/grants/{grant}"),
             ("DELETE", "/tokens/{token}"),
             ("DELETE", "/members/{member}"),

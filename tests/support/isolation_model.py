@@ -25,7 +25,7 @@ OF_ROLES = {
     "developer": _DEVELOPING,
     "admin": _DEVELOPING | {"admin"},
 }
-MANY = ("template", "workflow", "job", "token", "member", "claim_code", "grant")
+MANY = ("template", "workflow", "job", "token", "member", "claim_code", "grant", "aspect")
 """What is another's is here as if it were not there."""
 NOTHING = {"so": "0" * 45, **dict.fromkeys((*MANY, "id", "actuation"), "0" * 32)}
 OF_ITS_OWNER_ALONE = ("PUT", "secret", "resume", "test", "dead-deliveries", "redrive")

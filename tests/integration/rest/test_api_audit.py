@@ -24,6 +24,8 @@ NOT_TOLD = {
     ("POST", "/{so}/versions"): "nothing is in force by it: that it is put in force is told",
     ("POST", "/{so}/actuations/{actuation}"): "an actuation says itself what became of it",
     ("PUT", "/{so}/actuations/{actuation}"): "an actuation says itself what became of it",
+    ("POST", "/workflows/{workflow}/atoms"): "atoms are what is worked on, as updates are",
+    ("POST", "/workflows/{workflow}/dead-letters/redrive"): "nothing is defined: tried once more",
     ("POST", "/subscriptions/{id}/test"): "nothing is defined: one request is sent",
     ("POST", "/subscriptions/{id}/resume"): "nothing is defined: what waits goes on",
     ("POST", "/subscriptions/{id}/dead-deliveries/redrive"): "nothing is defined: sent once more",

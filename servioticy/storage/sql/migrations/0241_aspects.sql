@@ -42,3 +42,22 @@ SELECT for_all_tenants('servioticy_pipeline', 'UPDATE', '{aspect_minutes}');
 SELECT for_all_tenants('servioticy_pipeline', 'DELETE', '{aspect_minutes}');
 GRANT SELECT ON aspects TO servioticy_pipeline;
 GRANT SELECT, INSERT, UPDATE, DELETE ON aspect_minutes TO servioticy_pipeline;
+
+CREATE FUNCTION audit_aspect() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'created', 'aspect', NEW.id);
+    ELSE
+        PERFORM note_in_audit(OLD.tenant_id, 'deleted', 'aspect', OLD.id);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER audit_aspect
+ AFTER INSERT OR DELETE ON aspects
+   FOR EACH ROW EXECUTE FUNCTION audit_aspect();
+
+GRANT CREATE ON SCHEMA public TO servioticy_platform;
+ALTER FUNCTION audit_aspect OWNER TO servioticy_platform;
+REVOKE CREATE ON SCHEMA public FROM servioticy_platform;

@@ -156,3 +156,25 @@ GRANT SELECT ON workflows, workflow_versions TO servioticy_delivery;
 GRANT SELECT, INSERT, UPDATE, DELETE
    ON atoms, atom_counts, dead_atoms, collected_atoms, workflow_instances, workflow_hours
    TO servioticy_delivery;
+
+-- The audit log tells of what defines a workflow, not of what is worked on.
+CREATE FUNCTION audit_workflow() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'created', 'workflow', NEW.id);
+    ELSIF TG_OP = 'UPDATE' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'replaced', 'workflow', NEW.id);
+    ELSE
+        PERFORM note_in_audit(OLD.tenant_id, 'deleted', 'workflow', OLD.id);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER audit_workflow
+ AFTER INSERT OR UPDATE OF version OR DELETE ON workflows
+   FOR EACH ROW EXECUTE FUNCTION audit_workflow();
+
+GRANT CREATE ON SCHEMA public TO servioticy_platform;
+ALTER FUNCTION audit_workflow OWNER TO servioticy_platform;
+REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
