@@ -61,7 +61,7 @@ def compare(parsed: argparse.Namespace, _settings: Settings) -> int:
         if not before or not after:
             raise SettingsError("one of both has no steps")
     except (ServioticyError, OSError) as error:
-        sys.stderr.write(f"{shown.plain(str(error))}\n")
+        sys.stderr.write(f"error: {shown.plain(str(error))}\n")
         return 2
     thresholds = comparing.Thresholds(
         parsed.chance, parsed.change / 100, parsed.least, parsed.least_ms * 1e6

@@ -116,6 +116,11 @@ DOCUMENTS: list[tuple[Any, str, str]] = [
     ),
     (code("function(a){}", window={"type": "session"}), "required", "/streams/b/window"),
     (
+        code("1", version="", operator={"name": "count", "version": 1}),
+        "bad-operator",
+        "/streams/b/channels/c0",
+    ),
+    (
         code("function(a){}", window={"type": "session", "gap": "1s", "size": "1s"}),
         "bad-window",
         "/streams/b/window/size",
@@ -198,6 +203,7 @@ OF_THE_API = {
     "bad-parameter",
     "bad-condition",
     "bad-link",
+    "unknown-operator",
 }
 """Codes of what only the API finds; its own tests meet them."""
 

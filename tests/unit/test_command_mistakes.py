@@ -33,6 +33,8 @@ WORDS = {
     "tenant quota": ["acme"],
     "tenant delete": ["acme"],
     "bench": ["start"],
+    "monitoring compare": ["{folder}/none", "{folder}/none"],
+    "monitoring trace": ["0" * 32, "{folder}/none"],
     "backup": ["{folder}/made.backup"],
     "restore": ["{folder}/made.backup"],
 }

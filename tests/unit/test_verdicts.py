@@ -138,7 +138,8 @@ def test_verdicts_in_sql_are_found() -> None:
 
 
 def test_no_program_spells_a_verdict_itself() -> None:
-    """But for words of the REST API, a `state`, a parameter, a key, a request given up."""
+    """But for words of the REST API, a `state`, a parameter, a key, a request given up, and of
+    jobs and atoms how they ended."""
     found = {file.name: in_python(file) for file in PROGRAMS}
 
     assert {name: words for name, words in found.items() if words} == {
@@ -146,4 +147,6 @@ def test_no_program_spells_a_verdict_itself() -> None:
         "actuations.py": {"timeout"},
         "idempotency.py": {"abandoned"},
         "telling.py": {"behind"},
+        "jobs.py": {"superseded"},
+        "workflow_atoms.py": {"collected"},
     }

@@ -185,6 +185,7 @@ LOADS = {
     "rest_api.py": "the message of our own API",
     "transports/live_messages.py": "a message of at most 4 KiB",
     "transports/pulling.py": "a body of at most 4 KiB",
+    "workflows.py": "a workflow as it is stored, in a thread of the store",
 }
 """Where JSON that others have written is read, and why that holds nobody up."""
 
