@@ -16,7 +16,6 @@ from pipeline.engine import Engine
 from pipeline.limits import Limits
 from pipeline.state.asking import (
     LOST_SECONDS,
-    MAX_OPEN_OF_TENANT,
     UNKNOWN_SECONDS,
     AskedPrograms,
 )
@@ -175,23 +174,6 @@ def test_no_room_is_asked_again() -> None:
     bench.programs.room = 1
     bench.passes(0.1)
     assert len(bench.programs.questions) == 1
-
-
-def test_a_tenant_has_so_many_questions_open_and_others_have_theirs() -> None:
-    bench = Bench(a_manifest(), streams=MAX_OPEN_OF_TENANT + 3, objects=2)
-    bench.put(10)
-    assert len(bench.programs.questions) == MAX_OPEN_OF_TENANT
-    bench.put(10, to="so1")
-    assert len(bench.programs.questions) == 2 * MAX_OPEN_OF_TENANT
-
-    for each in bench.programs.questions[:2]:
-        bench.programs.answer(each)
-    bench.work()
-    bench.work()
-    new = bench.programs.questions[2 * MAX_OPEN_OF_TENANT :]
-    assert [each.program.tenant for each in new] == [
-        bench.programs.questions[0].program.tenant
-    ] * 2
 
 
 def test_what_is_wrong_with_several_is_asked_in_halves() -> None:
