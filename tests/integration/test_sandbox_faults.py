@@ -37,7 +37,7 @@ never_starved = pytest.mark.usefixtures("_never_starved")
 
 
 # The allow-list would refuse most of what is tried here.
-POOL_OPTIONS = {"allow_list": False}
+POOL_OPTIONS = {"allow_list": False, "budget_ms": 100}
 
 
 HANGS = a_function(HANG)

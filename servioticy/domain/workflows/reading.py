@@ -171,8 +171,10 @@ def _number(
 
 
 def _type(content: Mapping[str, Any], key: str, part: Part) -> str | None:
-    value = content.get(key)
-    if value is not None and not (isinstance(value, str) and _TYPE.fullmatch(value)):
+    if key not in content:
+        return None
+    value = content[key]
+    if not isinstance(value, str) or not _TYPE.fullmatch(value):
         raise part.at(key).bad(f"{key} names a type by 1 to 50 of A-Z a-z 0-9 _ . -", WRONG_TYPE)
     return value
 
