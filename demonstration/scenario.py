@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def play(settings: Settings, speed: float, again: bool, stays: bool = True) -> b
         ]
         try:
             _show(replays, board)
-            _wait_for_the_last(api, ids, board)
+            _wait_for_the_last(checking.expected(room, water), board)
         finally:
             board.close()
         stop.set()
@@ -115,11 +115,15 @@ def _show(replays: list[replay.Replay], board: Board) -> None:
             raise each.error
 
 
-def _wait_for_the_last(api: Rest, ids: dict[str, str], board: Board) -> None:
-    """A read sees what was derived from everything sent before it: so this is the end."""
-    last = {each: api.last_timestamp(ids[each[0].document], each[1]) or 0 for each in FOLLOWED}
-    deadline = time.monotonic() + SECONDS_TO_ARRIVE
+def _wait_for_the_last(wanted: Mapping[tuple[str, str], checking.Updates], board: Board) -> None:
+    """The end is when the last of each stream has come, or nothing has for a while."""
+    last = {each: max(wanted[each[0].document, each[1]], default=0) for each in FOLLOWED}
+    came: list[int] = []
+    deadline = 0.0
     while any(board.newest(*each) < last[each] for each in FOLLOWED):
+        newest = [board.newest(*each) for each in FOLLOWED]
+        if newest != came:  # a slow machine may be far behind what was sent
+            came, deadline = newest, time.monotonic() + SECONDS_TO_ARRIVE
         if time.monotonic() > deadline:
             break
         board.draw()
