@@ -16,6 +16,8 @@ from api.edge.incoming import Incoming
 from api.http import bodies, cursors, queries
 from api.resources import listings
 from benchmarks.worst_documents import KINDS, Kind
+from operators import manifest
+from operators.errors import NotAnOperator
 from sandbox.text import argument_names
 from servioticy.domain import references, values
 from servioticy.domain.batches import csv_rows, json_items, senml
@@ -56,6 +58,7 @@ REFUSED = (
     Malformed,
     NoDocument,
     NotAccepted,
+    NotAnOperator,
     Refused,
     TooMuch,
 )
@@ -352,6 +355,12 @@ WORST: dict[str, Worst] = {
         )
         for kind in KINDS
     },
+    "a manifest of a program: digits": Worst(
+        "operators/manifest.py",
+        manifest.MAX_BYTES,
+        lambda size: b'{"name":"a","limits":{"memory":"%b"}}' % (b"1" * (size - 50)),
+        manifest.read,
+    ),
     "workflow": Worst(
         "servioticy/domain/workflows/reading.py",
         120_000,

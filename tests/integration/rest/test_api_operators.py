@@ -243,3 +243,23 @@ def test_eight_mebibytes_are_taken_and_more_are_not(alice: Caller) -> None:
     assert push(alice, bytes(archives.MAX_ARCHIVE_BYTES)).status_code == 400
     assert push(alice, bytes(archives.MAX_ARCHIVE_BYTES + 1)).status_code == 413
     assert json.loads(push(alice, bytes(30_000)).text)
+
+
+def test_a_document_names_a_version_that_is_there(alice: Caller, tmp_path: Path) -> None:
+    """What nobody has pushed is told with its place; so is another version."""
+
+    def create(name: str, version: int) -> TestResponse:
+        computed = {
+            "channels": {"x": {"type": "number"}},
+            "operator": {"name": name, "version": version},
+        }
+        streams = {"a": {"channels": {"x": {"type": "number"}}}, "b": computed}
+        return alice.ask("POST", "/", json={"name": "counted", "streams": streams})
+
+    assert push(alice, archive(tmp_path)).status_code == 201
+    assert create("tried", 1).status_code == 201
+    for name, version in (("tried", 2), ("other", 1), ("nobody/tried", 1)):
+        answer = create(name, version)
+        assert answer.status_code == 400, answer.text
+        (told,) = answer.get_json()["errors"]
+        assert (told["code"], told["pointer"]) == ("unknown-operator", "/streams/b/operator")
