@@ -28,7 +28,7 @@ from sandbox.host.frames import MAX_BYTES, MAX_TREES
 from sandbox.trees import Bounds, Call, Event, Grown, Last, Node, Wake, Wiring
 
 # The allow-list would refuse most of what is tried here.
-POOL_OPTIONS = {"allow_list": False}
+POOL_OPTIONS = {"allow_list": False, "budget_ms": 100}
 
 
 def busy_for(turns: int, name: str = "") -> Program:
