@@ -85,7 +85,8 @@ def create_app(
     accepting = Accepting(settings.requests, waiting, limits, clock)
     reading = (ports.statements("last_updates"), ports.statements("trials"))
     stored = Stored(ports.history, *reading)
-    pacing = Pacing(partial(Progress(ports.history, ports.log).hold, seconds=MAX_SECONDS))
+    wait = partial(Progress(ports.history, ports.log).hold, seconds=MAX_SECONDS)
+    pacing = Pacing(wait, elsewhere=ports.log.others_at)
     services = Services(
         ports=ports,
         settings=settings,

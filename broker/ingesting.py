@@ -17,7 +17,7 @@ from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names
 from servioticy.domain.quotas import quotas
 from servioticy.ports.addresses import Addresses
-from servioticy.ports.log import BatchLog
+from servioticy.ports.log import SharedLog
 from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
@@ -29,7 +29,7 @@ def ingest(
     chosen: Settings,
     database: Database,
     addresses: Addresses,
-    log: BatchLog,
+    log: SharedLog,
     clock: Callable[[], float] = time.time,
 ) -> Ingest:
     """Wire it; documents that take long are read in a process that may be ended."""
@@ -38,6 +38,6 @@ def ingest(
     definitions = Definitions(PostgresServiceObjects(database), argument_names, parser, parser)
     waiting = UpdatesWaiting(history, limits)
     accepting = Accepting(chosen.requests, waiting, limits, clock)
-    # Who sends by the API is not seen here.
-    pacing = Pacing(partial(Progress(history, log).hold, seconds=MAX_SECONDS), sees_most=False)
+    wait = partial(Progress(history, log).hold, seconds=MAX_SECONDS)
+    pacing = Pacing(wait, elsewhere=log.others_at)
     return Ingest(addresses, log, definitions, limits, accepting, pacing)

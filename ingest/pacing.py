@@ -46,6 +46,11 @@ def no_wait(_awaited: Collection[Awaited]) -> Sequence[Ended]:
     return ()
 
 
+def never(_partition: int) -> float:
+    """Nobody has sent there."""
+    return float("-inf")
+
+
 class _Senders(NamedTuple):
     """The two who have sent to a partition last, and when."""
 
@@ -104,17 +109,16 @@ class Pacing:
         self,
         wait: Wait = no_wait,
         clock: Callable[[], float] = time.monotonic,
-        *,
-        sees_most: bool = True,
+        elsewhere: Callable[[int], float] = never,
     ) -> None:
-        """Without `sees_most`, as most send by another process, nobody counts as alone."""
+        """Another process has sent to a partition at `elsewhere(partition)`, by the same clock."""
         self._wait = wait
         self._clock = clock
-        self._sees_most = sees_most
+        self._elsewhere = elsewhere
         self._lock = threading.Lock()
         self._tenants: OrderedDict[int, _Tenant] = OrderedDict()
         self._senders: dict[int, _Senders] = {}
-        """By partition; what comes in by other processes is not seen."""
+        """By partition, of what comes in by this process."""
 
     def saw(self, partitions: Iterable[int], tenant: int) -> None:
         """Note that a tenant has sent something to these partitions."""
@@ -158,10 +162,9 @@ class Pacing:
 
     def _is_shared(self, partition: int, tenant: int) -> bool:
         """Whether others send there, too."""
-        if not self._sees_most:
-            return True
         found = self._senders.get(partition)
-        return found is not None and self._clock() - found.others_at(tenant) <= ACTIVE_SECONDS
+        here = found.others_at(tenant) if found is not None else float("-inf")
+        return self._clock() - max(here, self._elsewhere(partition)) <= ACTIVE_SECONDS
 
     def _queue(self, tenant: int, place: threading.Event) -> _Tenant:
         with self._lock:

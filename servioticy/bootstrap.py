@@ -34,7 +34,7 @@ from servioticy.ports.addresses import Addresses
 from servioticy.ports.atoms import Atoms
 from servioticy.ports.cursors import Sources
 from servioticy.ports.history import History
-from servioticy.ports.log import BatchLog
+from servioticy.ports.log import SharedLog
 from servioticy.ports.service_objects import ServiceObjects
 from servioticy.ports.statements import Statements
 from servioticy.ports.stored_programs import StoredPrograms
@@ -91,6 +91,10 @@ class KafkaLog:
         with self._whole_before({partition for partition, _ in records}):
             self._writer.append_all(records)
 
+    def others_at(self, partition: int) -> float:
+        """Return when a record of another writer was last met there; by the monotonic clock."""
+        return self._writer.others_at(partition)
+
     @contextmanager
     def _whole_before(self, partitions: Collection[int]) -> Iterator[None]:
         """Raises Unavailable where one of them ends before what is stored of it."""
@@ -136,7 +140,7 @@ class Ports:
     sources: Sources
     history: History
     atoms: Atoms
-    log: BatchLog
+    log: SharedLog
     emitted_ends: Callable[[], Mapping[int, int]]
     """Tells by partition how far the topic of what is emitted reaches. May raise Unavailable."""
     programs: StoredPrograms
@@ -220,7 +224,7 @@ def filled(settings: Settings) -> Statements:
 
 def ports_on(
     database: Database,
-    log: BatchLog,
+    log: SharedLog,
     emitted_ends: Callable[[], Mapping[int, int]],
     change_wait_seconds: float = 10.0,
 ) -> Ports:

@@ -17,6 +17,7 @@ from servioticy.domain.topics import Topics
 from servioticy.errors import Unavailable
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.failures import meaning
+from servioticy.messaging.gaps import Gaps
 from servioticy.messaging.sending import SAFE, check_size
 
 log = logging.getLogger("servioticy.messaging")
@@ -43,6 +44,8 @@ class LogWriter:
             "delivery.timeout.ms": max(1000, int(timeout_seconds * 1000)),
         }
         self._producer = Producer(self._configuration)
+        self._gaps = Gaps()
+        self.others_at = self._gaps.others_at
         self._renewed_at = -RENEWAL_SECONDS
         self._closed = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="log-writer", daemon=True)
@@ -61,7 +64,10 @@ class LogWriter:
         result: list[tuple[object, int]] = []
 
         def acknowledged(error: object, message: Message) -> None:
-            result.append((error, int(message.offset() or 0)))
+            offset = int(message.offset() or 0)
+            if error is None:
+                self._gaps.note(partition, offset)
+            result.append((error, offset))
             done.set()
 
         try:
@@ -89,7 +95,7 @@ class LogWriter:
             value = write(record)
             check_size(value, "a record of the log")
             messages.setdefault(partition, []).append({"value": value})
-        waiting = _Acknowledgements(len(records))
+        waiting = _Acknowledgements(len(records), self._gaps)
         for partition, own in messages.items():
             try:
                 self._producer.produce_batch(self._topic, own, partition, waiting.note)
@@ -139,20 +145,23 @@ class LogWriter:
 class _Acknowledgements:
     """What the broker says of several records; told by the poller's thread alone."""
 
-    __slots__ = ("_waiting", "done", "failure")
+    __slots__ = ("_gaps", "_waiting", "done", "failure")
 
-    def __init__(self, waiting: int) -> None:
+    def __init__(self, waiting: int, gaps: Gaps) -> None:
         self._waiting = waiting
+        self._gaps = gaps
         self.done = threading.Event()
         self.failure: object = None
         """Why one of them is not in the log, the last of such reasons."""
         if not waiting:
             self.done.set()
 
-    def note(self, error: object, _message: Message) -> None:
+    def note(self, error: object, message: Message) -> None:
         """Note that the broker has taken one, or has not."""
         if error is not None:
             self.failure = error
+        else:
+            self._gaps.note(message.partition() or 0, message.offset() or 0)
         self._waiting -= 1
         if not self._waiting:
             self.done.set()

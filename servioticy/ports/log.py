@@ -33,3 +33,14 @@ class BatchLog(Log, Protocol):
         Raises Unavailable: some of them may be in the log, and nothing may be promised. Raises
         Rejected where one is too large to be ever in the log; then none of them is there.
         """
+
+
+class SharedLog(BatchLog, Protocol):
+    """The log, for whoever wants to know whether others append to it."""
+
+    def others_at(self, partition: int) -> float:
+        """Return when another writer's record was last met there, by the monotonic clock.
+
+        It is met by the next record that is appended here, another process's as well as the
+        pipeline's own; far in the past where there was none.
+        """

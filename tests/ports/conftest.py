@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 from memory import MemoryPlatform
+from memory.log import MemoryLog
 from port_builders import PARTITIONS, Messaging, Storage, Stored, messages, stream_id, values
 
 from sandbox.text import argument_names
@@ -115,13 +116,15 @@ def messaging(request: pytest.FixtureRequest) -> Messaging:
             lambda partition: [record for _, record in platform.records(partition)],
             lambda: platform.state.emitted,
             lambda: platform.state.dead_letters,
+            lambda: MemoryLog(platform.state),
         )
     kafka: EmbeddedKafka = request.getfixturevalue("real_kafka")
     servers = kafka.bootstrap_servers
     connection = KafkaConnection(servers)
     topics = Topics(request.getfixturevalue("topic_prefix"))
     ensure_topics(connection, topics, PARTITIONS)
-    log = KafkaLog(changed(Settings(), bootstrap_servers=servers, topic_prefix=topics.prefix))
+    settings = changed(Settings(), bootstrap_servers=servers, topic_prefix=topics.prefix)
+    log = KafkaLog(settings)
     wait_for_leaders(log)
     return Messaging(
         log,
@@ -132,6 +135,7 @@ def messaging(request: pytest.FixtureRequest) -> Messaging:
             read_letter(each.value(), each.headers())
             for each in messages(servers, topics.dead_letters, 0)
         ],
+        lambda: KafkaLog(settings),
     )
 
 

@@ -73,6 +73,29 @@ def test_many_records_are_appended_in_their_order(messaging: Messaging) -> None:
         assert messaging.log.end_offset(partition) == len(expected)
 
 
+def test_who_else_appends_is_met_by_ones_own_next_record(messaging: Messaging) -> None:
+    """The broker and each API process have a log of their own, over one topic."""
+    own, others = messaging.log, messaging.another_log()
+    never = float("-inf")
+    own.append(0, an_update(1))
+    own.append_all([(0, an_update(2)), (1, an_update(3)), (0, an_update(4))])
+    assert own.others_at(0) == own.others_at(1) == never
+
+    others.append(0, an_update(5))
+    assert own.others_at(0) == never, "not met yet"
+    own.append_all([(0, an_update(6)), (1, an_update(7))])
+
+    met = own.others_at(0)
+    assert met > never
+    assert own.others_at(1) == never
+    own.append(0, an_update(8))
+    assert own.others_at(0) == met
+    others.append_all([(0, an_update(9))])
+    own.append(0, an_update(10))
+    assert own.others_at(0) > met
+    assert others.others_at(0) > never
+
+
 def test_of_many_records_none_is_appended_where_one_is_too_large(messaging: Messaging) -> None:
     large = msgspec.structs.replace(an_update(), update=msgspec.Raw(b"1" * MAX_MESSAGE_BYTES))
 

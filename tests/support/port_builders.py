@@ -21,7 +21,7 @@ from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
 from servioticy.ports.cursors import Source, StoredCursor, write_cursor
 from servioticy.ports.history import History, VersionedUpdate
-from servioticy.ports.log import BatchLog
+from servioticy.ports.log import SharedLog
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PartitionStore
 from servioticy.ports.stream_graph import GraphNode, StreamGraph
@@ -166,11 +166,13 @@ def stream_id(database: Database, id_: str, name: str) -> int:
 class Messaging:
     """The ports that share one broker, and what a reader finds in its topics."""
 
-    log: BatchLog
+    log: SharedLog
     output: Callable[[int], Output]
     records: Callable[[int], list[LogRecord]]
     emitted: Callable[[], list[EmittedRecord]]
     dead_letters: Callable[[], list[DeadLetter]]
+    another_log: Callable[[], SharedLog]
+    """as another process has it"""
 
 
 def values(servers: str, topic: str, partition: int) -> list[bytes]:

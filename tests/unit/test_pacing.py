@@ -163,20 +163,25 @@ def test_who_is_alone_in_a_partition_waits_for_nothing() -> None:
     assert waits.asked == [[Awaited(0, 1)]]
 
 
-def test_where_most_send_by_another_process_nobody_counts_as_alone() -> None:
-    """The broker does not see whom the API lets send to the same partition."""
+def test_who_sends_by_another_process_is_there_too() -> None:
+    """The API does not see whom the broker lets send to the same partition, nor the other way."""
     asked: list[Collection[Awaited]] = []
 
     def wait(awaited: Collection[Awaited]) -> Sequence[Ended]:
         asked.append(set(awaited))
         return [Ended(How.STORED, at_once=True)]
 
-    pacing = Pacing(wait, sees_most=False)
+    now = 100.0
+    pacing = Pacing(wait, lambda: now, {0: 95.0, 1: 80.0}.__getitem__)
     for _ in range(2):
-        with pacing.turn([an_address()]) as turn:
+        with pacing.turn([an_address(), an_address(partition=1)]) as turn:
             turn.appended = AT_ONCE
 
     assert asked == [{Awaited(0, 1)}]
+    now += ACTIVE_SECONDS
+    with pacing.turn([an_address()]) as turn:
+        turn.appended = AT_ONCE
+    assert len(asked) == 1
 
 
 def test_others_are_there_for_a_while_and_however_often_the_tenant_sends() -> None:

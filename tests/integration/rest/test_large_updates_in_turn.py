@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import orjson
 import pytest
 from api_builders import NOW, Caller, Served
+from memory.log import MemoryLog
 from support.mqtt_client import MqttClient
 from support.running_broker import RunningBroker
 from support.stomp_client import StompClient
@@ -92,9 +93,8 @@ def broker(two: Two) -> Iterator[RunningBroker]:
     """The broker is as its program wires it, as its own role in Postgres."""
     platform = two.served.platform
     addresses = platform.ports.addresses
-    way = ingesting.ingest(
-        Settings(), platform.database.delivery, addresses, platform.log, lambda: NOW
-    )
+    log = MemoryLog(platform.state)
+    way = ingesting.ingest(Settings(), platform.database.delivery, addresses, log, lambda: NOW)
     two.behind(way)
     with RunningBroker(addresses=addresses, ingest=way) as running:
         yield running
@@ -145,24 +145,28 @@ def test_by_mqtt_it_is_acknowledged_when_its_turn_has_come(
         MqttClient(broker.port, two.alice.token) as second,
         MqttClient(broker.port, two.bob.token) as bob,
     ):
-        # Bob sends by the API alone as yet: the broker does not see him.
+        # Bob sends by the API alone as yet: the broker meets what is his in the log.
         first.acknowledged(first.publish(topic(two.mine), an_update(0, LARGE_BYTES), 1))
-        large = first.publish(topic(two.mine), an_update(1, LARGE_BYTES), 1)
+        assert two.bob.put(two.theirs, an_update(0)).status_code == 202
+        for number in (1, 2):
+            first.acknowledged(first.publish(topic(two.mine), an_update(number, LARGE_BYTES), 1))
+        assert two.pipeline.asked == []
+        large = first.publish(topic(two.mine), an_update(3, LARGE_BYTES), 1)
         until(lambda: two.pipeline.asked)
-        behind = first.publish(topic(two.mine), an_update(2), 1)
+        behind = first.publish(topic(two.mine), an_update(4), 1)
 
-        small = second.publish(topic(two.mine), an_update(3, LARGE_BYTES - 1), 1)
+        small = second.publish(topic(two.mine), an_update(5, LARGE_BYTES - 1), 1)
         second.acknowledged(small)
         bob.acknowledged(bob.publish(topic(two.theirs), an_update(1, LARGE_BYTES), 1))
         assert not {large, behind} & first.published.keys()
-        assert two.values(two.mine) == [0, 3]
+        assert two.values(two.mine) == [0, 1, 2, 5]
 
         two.pipeline.goes_on.set()
-        for number in (large, behind):
-            first.acknowledged(number)
+        for each in (large, behind):
+            first.acknowledged(each)
 
-    assert two.values(two.mine) == [0, 3, 1, 2]
-    assert two.values(two.theirs) == [1]
+    assert two.values(two.mine) == [0, 1, 2, 5, 3, 4]
+    assert two.values(two.theirs) == [0, 1]
 
 
 def test_by_stomp_the_same(two: Two, broker: RunningBroker) -> None:

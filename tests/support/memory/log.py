@@ -8,6 +8,7 @@ from memory.state import State
 from servioticy.domain.records import LogRecord, read_record, write
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected
+from servioticy.messaging.gaps import Gaps
 
 
 class MemoryLog:
@@ -15,15 +16,15 @@ class MemoryLog:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._gaps = Gaps()
+        self.others_at = self._gaps.others_at
 
     def append(self, partition: int, record: LogRecord) -> int:
         """Append and return the offset once it is safe. Raises Unavailable, Rejected."""
         self._state.ask_broker()
         value = _written(record)
         with self._state.lock:
-            records = self._state.log[partition]
-            records.append(value)
-            return len(records) - 1
+            return self._add(partition, value)
 
     def append_all(self, records: Sequence[tuple[int, LogRecord]]) -> None:
         """Append each to its partition, in this order. Raises Unavailable, Rejected."""
@@ -31,7 +32,13 @@ class MemoryLog:
         values = [(partition, _written(record)) for partition, record in records]
         with self._state.lock:
             for partition, value in values:
-                self._state.log[partition].append(value)
+                self._add(partition, value)
+
+    def _add(self, partition: int, value: bytes) -> int:
+        records = self._state.log[partition]
+        records.append(value)
+        self._gaps.note(partition, len(records) - 1)
+        return len(records) - 1
 
     def end_offset(self, partition: int) -> int:
         """Return the offset the next record will get."""
