@@ -130,6 +130,7 @@ class Planning:
                 {},
                 inputs={},
                 read_in={},  # as they can be sent to another process
+                operator_owners={},
             )
             for id_, sequence, version, _is_active, _change, document in rows
         ]

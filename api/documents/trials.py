@@ -61,4 +61,11 @@ def trial(tried: Tried, key: ServiceObjectKey, scope: Scope, services: Services)
 def _sent(service_object: ServiceObject) -> ServiceObject:
     """Return it as it can be sent to another process, without what is of no use there."""
     definition = replace(service_object.definition, like=None)
-    return replace(service_object, definition=definition, grants=(), inputs={}, read_in={})
+    return replace(
+        service_object,
+        definition=definition,
+        grants=(),
+        inputs={},
+        read_in={},
+        operator_owners={},
+    )

@@ -32,7 +32,7 @@ from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.model import Definition, ServiceObjectKey
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import MadeFrom, NewServiceObject
-from servioticy.ports.service_objects import CurrentVersion
+from servioticy.ports.service_objects import CurrentVersion, VersionKey
 
 AT_ONCE = 100
 TURN_SECONDS = 1.0
@@ -143,6 +143,9 @@ class Groups:
             group_sources=group_sources(definition, key.tenant, services, known),
             created_at=now,
             custom_fields=found.custom_fields,
+            operator_owners=services.ports.service_objects.operator_owners(
+                VersionKey(*key, found.version)
+            ),
         )
         new = with_listed(new, services)
         row = self._sql.row("template_of", **key._asdict())

@@ -108,7 +108,8 @@ class Maker:
         document = with_who_belongs(document, key, self.services)
         definition = self._understood(document, key.id)
         check_targets(document, key, self.services)
-        check_operators(definition, key.tenant, self.services)
+        before = follower.version if follower else None
+        owners = check_operators(definition, key, self.services, before)
         known = self._members(follower) if follower and definition.groups else ()
         new = NewServiceObject(
             id=key.id,
@@ -120,6 +121,7 @@ class Maker:
             created_at=now,
             custom_fields=fields,
             made_from=MadeFrom(version.id, version.number, orjson.dumps(parameters)),
+            operator_owners=owners,
         )
         return with_listed(new, self.services)
 

@@ -189,8 +189,7 @@ def understood(
     Raises BadDocument, NotAuthorized.
     """
     body = {name: each for name, each in body.items() if name != TEMPLATE}
-    before = services.definitions.of(key.id, found.version, found.document)
-    body, definition, sources = new_document(body, key, before, services)
+    body, definition, sources, owners = new_document(body, key, found, services)
     now = services.now()
     new = NewServiceObject(
         id=key.id,
@@ -201,6 +200,7 @@ def understood(
         group_sources=sources,
         created_at=now,
         custom_fields=custom_fields(body),
+        operator_owners=owners,
     )
     return new, definition
 

@@ -46,10 +46,11 @@ def blueprint(services: Services) -> Blueprint:
     def create() -> Response:
         now, caller = services.now(), authenticated().caller
         id_, token = new_id(now), new_token()
-        document = with_who_belongs(json_object(), ServiceObjectKey(caller, id_), services)
+        key = ServiceObjectKey(caller, id_)
+        document = with_who_belongs(json_object(), key, services)
         definition = parse_and_check(document, id_, services)
-        check_targets(document, ServiceObjectKey(caller, id_), services)
-        check_operators(definition, caller, services)
+        check_targets(document, key, services)
+        owners = check_operators(definition, key, services)
         new = NewServiceObject(
             id=id_,
             tenant=caller,
@@ -60,6 +61,7 @@ def blueprint(services: Services) -> Blueprint:
             created_at=now,
             custom_fields=custom_fields(document),
             token_digest=digest(token),
+            operator_owners=owners,
         )
         findings = warnings(definition, new.document, caller, services)
         more = {"documents": 1, "streams": len(new.streams), DOCUMENT_BYTES: new.size}

@@ -51,7 +51,7 @@ def blueprint(services: Services) -> Blueprint:
         found = current(key, services)
         before = services.definitions.of(key.id, found.version, found.document)
         body = {name: each for name, each in body.items() if name != TEMPLATE}
-        new = new_document(body, key, before, services)
+        new = new_document(body, key, found, services)
         told = _told(new.body, before, new.definition, key, services)
         tried = Tried(before, new.definition, found.version, last)
         wanted = trial(tried, key, asked.address.scope, services)

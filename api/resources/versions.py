@@ -110,7 +110,7 @@ def _activated(
         same = {"id": key.id, "updatedAt": found.updated_at, "version": version}
         return answer(same, 200, {"ETag": etag(found.version, found.revision)})
     definition = services.definitions.that_computes(key.id, version, document)
-    check_operators(definition, key.tenant, services)
+    check_operators(definition, key, services, version, again=True)
     before = services.definitions.of(key.id, found.version, found.document)
     more = len(definition.streams) - len(before.streams)
     new = NewServiceObject(

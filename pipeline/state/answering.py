@@ -9,6 +9,7 @@ import msgspec
 import orjson
 
 from servioticy.domain.documents.updates import MAX_TIMESTAMP
+from servioticy.domain.evaluators.programs import Head
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import AnsweredEvent, AnsweredOutput, AnswerRecord
 from servioticy.ports.programs import MAX_STATE_BYTES, Program, ProgramOutput, Reply
@@ -63,12 +64,33 @@ def answer_of(asked: Asked, reply: Reply, at: int) -> AnswerRecord | None:
     return AnswerRecord(
         *asked.stream,
         at,
-        *asked.program[1:],
+        asked.program.name,
+        asked.program.version,
         asked.begun,
         asked.states,
         tuple(events),
         None if keeps else reply.state,
         keeps,
+    )
+
+
+def refusal(
+    stream: StreamRef, program: Program, queue: Head, timestamps: Sequence[int], why: str, at: int
+) -> AnswerRecord:
+    """Return the record that answers the oldest that wait, of these timestamps, with an error."""
+    events = [
+        AnsweredEvent(number, timestamp, (), why)
+        for number, timestamp in enumerate(timestamps, queue.first)
+    ]
+    return AnswerRecord(
+        *stream,
+        at,
+        program.name,
+        program.version,
+        queue.begun,
+        queue.states,
+        tuple(events),
+        keeps=True,
     )
 
 

@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-import orjson
-
 from pipeline.limits import Limits
-from pipeline.state.answering import Asked, answer_of
+from pipeline.state.answering import Asked, answer_of, refusal
 from pipeline.state.components import StillLoading
 from pipeline.state.partition import Partition
+from pipeline.state.waits import waits_of
 from servioticy.domain.cache import Cache
-from servioticy.domain.evaluators.programs import STATE, Head, entry, queue_of, waiting_of
+from servioticy.domain.evaluators.programs import Head, queue_of
 from servioticy.domain.model import ClockRef, ServiceObject, StreamRef
 from servioticy.domain.program_code import ProgramCode
 from servioticy.domain.records import AnswerRecord
@@ -48,14 +47,13 @@ MAX_OPEN = 64
 have as many as are left to all others (`operators/room.py` says why)."""
 
 MAX_EVENTS = 1000
-MAX_EVENT_BYTES = 1024 * 1024
-"""In one question, by the bytes that the store has of them."""
+"""In one question."""
 
 AGAIN_SECONDS = 0.02
 """Between two looks, where there was no room, or a component is being loaded."""
 
 UNKNOWN_SECONDS = 2.0
-"""The same where a program is not there, or may not be used."""
+"""The same where it could not be known who is there; and so old may be that one is not."""
 
 LOST_SECONDS = 60.0
 """An answer that has not come out of the log after so long is lost: it is asked again."""
@@ -172,7 +170,7 @@ class Asking:
         if not self._left_to_look():
             self._partition.is_to_ask = False
             self._look_at = math.inf
-            self._look(self._programs)
+            found += self._look(self._programs)
         return [each for each in found if each is not None]
 
     def _left_to_look(self) -> float:
@@ -181,8 +179,11 @@ class Asking:
     def _look_in(self, seconds: float) -> None:
         self._look_at = min(self._look_at, self._clock() + seconds)
 
-    def _look(self, programs: Programs) -> None:
-        """Ask for all that have no question open and for whom there is room."""
+    def _look(self, programs: Programs) -> list[AnswerRecord]:
+        """Ask for all that have no question open and for whom there is room.
+
+        Return what answers those whose program is not there, or may not be used: an error.
+        """
         to_ask = self._partition.store.to_ask(self._partition.number, EACH)
         candidates = list(self._candidates(to_ask))
         self._forget_all_but({each.stream: each for each in candidates})
@@ -190,12 +191,15 @@ class Asking:
         manifests = self._manifests_of({each.program for each in waiting})
         open_of = Counter(each.asked.program.tenant for each in self._open.values())
         full: set[int] = set()
+        refused: list[AnswerRecord] = []
         for each in waiting:
-            tenant, manifest = each.program.tenant, manifests.get(each.program)
-            if manifest is None:
+            tenant = each.program.tenant
+            if each.program not in manifests:
                 self._look_in(UNKNOWN_SECONDS)
             elif len(self._open) >= MAX_OPEN:
-                return  # an answer makes room
+                break  # an answer makes room
+            elif (manifest := manifests[each.program]) is None:
+                refused += self._refused(each)
             elif open_of[tenant] < MAX_OPEN - len(self._open) and tenant not in full:
                 if not self._is_enough(each, manifest):
                     continue
@@ -204,6 +208,7 @@ class Asking:
                 else:
                     full.add(tenant)
                     self._look_in(AGAIN_SECONDS)
+        return refused
 
     def _candidates(self, to_ask: Iterable[EntryToAsk]) -> Iterator[_Candidate]:
         """Those of which a program is to be asked that computes them here."""
@@ -217,7 +222,8 @@ class Asking:
             composite = None if stream is None else stream.composite
             code = None if composite is None else composite.operator
             if isinstance(code, ProgramCode):
-                program = Program(each.tenant, code.name, code.version)
+                whose = owner.operator_owners.get(code.owner)
+                program = Program(each.tenant, code.name, code.version, whose)
                 reach = len(self._partition.graph.reachable([ClockRef(*each[1:3])]))
                 queue = queue_of(each.value)
                 yield _Candidate(each, queue, program, owner.version, reach)
@@ -239,26 +245,26 @@ class Asking:
         self._ids = {each.asked.id: stream for stream, each in kept.items()}
         self._since = {each: at for each, at in self._since.items() if each in candidates}
 
-    def _manifests_of(self, programs: set[Program]) -> dict[Program, Manifest]:
-        """What is known of those that may be used."""
+    def _manifests_of(self, programs: set[Program]) -> dict[Program, Manifest | None]:
+        """What they say of themselves; None of those that may not be used, and nothing of those of
+        which that could not be known."""
         now = self._clock()
         self._manifests = {
             program: found
             for program, found in self._manifests.items()
             if now - found[0] < (UNKNOWN_SECONDS if found[1] is None else MANIFEST_SECONDS)
         }
-        unknown = sorted(programs - self._manifests.keys())
+        unknown = list(programs - self._manifests.keys())
         if unknown and self._known is not None:
             try:
                 found = self._known.manifests(unknown)
             except Unavailable as error:
                 log.warning("programs_unknown", extra={"why": str(error)})
-                return {}
+                unknown = []
             if len(self._manifests) > MAX_REMEMBERED:
                 self._manifests.clear()
             self._manifests.update({each: (now, found.get(each)) for each in unknown})
-        known = {each: self._manifests[each][1] for each in programs & self._manifests.keys()}
-        return {each: manifest for each, manifest in known.items() if manifest is not None}
+        return {each: self._manifests[each][1] for each in programs & self._manifests.keys()}
 
     def _is_enough(self, each: _Candidate, manifest: Manifest) -> bool:
         """Whether a question need not wait until there are more events."""
@@ -273,54 +279,49 @@ class Asking:
 
     def _ask(self, programs: Programs, each: _Candidate, manifest: Manifest) -> bool:
         """Ask about the oldest that wait; False: there is no room for it."""
-        queue, (_tenant, name, version) = each.queue, each.program
+        queue, (_tenant, name, version, *_) = each.queue, each.program
         most = min(manifest.batch, self._most.get(each.stream) or MAX_EVENTS, MAX_EVENTS)
         most = min(most, max(1, self._limits.computations // (1 + each.reach)), queue.waiting)
-        numbers = range(queue.first, queue.first + most)
-        keys = [STATE, *map(entry, numbers)]
-        number = each.entry.stream_id
-        kept = self._partition.store.kept([(number, key) for key in keys])
-        events: list[bytes] = []
-        timestamps: list[int] = []
-        size = 0
-        for at in numbers:
-            found = kept.get((number, entry(at)))
-            size += 0 if found is None else len(found.value)
-            if found is None or (events and size > MAX_EVENT_BYTES):
-                break
-            waiting = waiting_of(found.value)
-            timestamps.append(waiting.timestamp)
-            events.append(
-                b'{"stream":%b,"input":%b,"timestamp":%d,"channels":%b,"version":%d,'
-                b'"correlation":"%x-%d"}'
-                % (
-                    orjson.dumps(waiting.stream),
-                    orjson.dumps(waiting.input),
-                    waiting.timestamp,
-                    waiting.channels,
-                    version,
-                    queue.begun,
-                    at,
-                )
-            )
-        if not events:  # it is stored otherwise by now
+        waits = waits_of(self._partition.store, each.entry.stream_id, queue, version, most)
+        if not waits.events:  # it is stored otherwise by now
             self._look_in(AGAIN_SECONDS)
             return True
         began_anew = not manifest.keeps_state and (queue.program, queue.version) != (name, version)
-        found = kept.get((number, STATE))
-        state = None if found is None or began_anew else found.value
+        state = None if began_anew else waits.state
         self._asked += 1
         id_ = b"%b %d" % (self._name, self._asked)
-        question = Question(id_, each.program, str(each.stream), state, events)
+        question = Question(id_, each.program, str(each.stream), state, waits.events)
         if not programs.ask(question):
             return False
         asked = Asked(
             id_, each.program, each.stream, queue.begun, queue.first, queue.states, state,
-            timestamps, found is not None and state is None,
+            waits.timestamps, waits.state is not None and state is None,
         )  # fmt: skip
         self._open[each.stream] = _Open(asked, program_name(each.stream, each.version))
         self._ids[id_] = each.stream
         return True
+
+    def _refused(self, each: _Candidate) -> list[AnswerRecord]:
+        """Answer the oldest that wait for a program that is not there with an error."""
+        queue, (_tenant, name, version, *_) = each.queue, each.program
+        most = min(MAX_EVENTS, queue.waiting)
+        waits = waits_of(self._partition.store, each.entry.stream_id, queue, version, most)
+        if not waits.events:
+            self._look_in(AGAIN_SECONDS)
+            return []
+        wrong = f"there is no version {version} of the program {name} any more that may be used"
+        record = refusal(each.stream, each.program, queue, waits.timestamps, wrong, self._at())
+        asked = Asked(
+            b"", each.program, each.stream, queue.begun, queue.first, queue.states, None,
+            waits.timestamps, False,
+        )  # fmt: skip
+        name = program_name(each.stream, each.version)
+        self._open[each.stream] = _Open(asked, name, self._clock())
+        self._look_in(LOST_SECONDS)
+        return [record]
+
+    def _at(self) -> int:
+        return int(self._now() * 1000)
 
     def _answered(self, reply: Reply) -> AnswerRecord | None:
         """The record of an answer; None where nobody waits for it, or it is asked in parts."""
@@ -330,7 +331,7 @@ class Asking:
         open_ = self._open[stream]
         asked = open_.asked
         self._note(open_.name, reply.processor_seconds)
-        record = answer_of(asked, reply, int(self._now() * 1000))
+        record = answer_of(asked, reply, self._at())
         count = len(asked.timestamps)
         if record is None:
             self._most.put(stream, count // 2, 1)

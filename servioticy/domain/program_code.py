@@ -18,3 +18,8 @@ class ProgramCode:
     name: str
     """As the document has it: of another tenant's `OWNER/NAME`."""
     version: int
+
+    @property
+    def owner(self) -> str:
+        """The other tenant's name; "": it is of its own tenant."""
+        return self.name.rpartition("/")[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from servioticy.domain.model import Grant, ServiceObjectKey, StreamRef
@@ -90,6 +90,9 @@ class NewServiceObject:
     """of the token that is for a Service Object that is created"""
     listed: Listed | None = None
     """None: it is derived where the change is made, for which everybody else's waits"""
+    operator_owners: Mapping[str, int] = field(default_factory=dict)
+    """whom it means by the names of others whose programs it names; not where an earlier version
+    comes into force again, which has its own"""
 
     @property
     def size(self) -> int:

@@ -37,6 +37,9 @@ class Program(NamedTuple):
     """as the document has it: of a program of the tenant's own its name, and of one that another
     tenant has granted `OWNER/NAME`"""
     version: int
+    owner: int | None = None
+    """whose it is, of one of another tenant's: what its document meant by OWNER when it was
+    accepted, whoever has that name now. None: nobody's that may be asked"""
 
 
 class Manifest(NamedTuple):

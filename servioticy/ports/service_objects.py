@@ -5,7 +5,7 @@ Each call names the tenant whose they are: of another tenant's nothing is found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from servioticy.domain.model import ServiceObjectKey
@@ -49,6 +49,9 @@ class ServiceObjects(Protocol):
 
     def documents(self, keys: Sequence[VersionKey]) -> dict[VersionKey, bytes]:
         """Return the documents of these versions, of those that exist."""
+
+    def operator_owners(self, key: VersionKey) -> Mapping[str, int]:
+        """Whom that version means by the names of others whose programs it names."""
 
     def customise(
         self, key: ServiceObjectKey, revision: int, custom_fields: bytes | None, now: int

@@ -33,6 +33,9 @@ class StoredPrograms(Protocol):
     def found(self, programs: Sequence[Program]) -> Mapping[Program, StoredProgram]:
         """Return those of these that their tenants may use. Raises Unavailable."""
 
+    def owners(self, names: Sequence[str]) -> Mapping[str, int]:
+        """Return who has these names now, of tenants that are there. Raises Unavailable."""
+
     def archive(self, program: Program, digest: str) -> bytes | None:
         """Return its archive; None if there is none any more. Raises Unavailable."""
 

@@ -127,6 +127,7 @@ class PostgresChangeStore:
             if row is None:
                 return None
             saved = {"version": row[0], "document": new.document.decode(), "now": new.created_at}
+            saved["owners"] = _owners(new)
             self._database.rows(self._sql["save_definition"], own | saved)
             self._forget_versions(own)
         return int(row[0])
@@ -366,11 +367,16 @@ def _values(new: NewServiceObject, change: Change) -> dict[str, Any]:
         "tenant": new.tenant,
         "public": new.public,
         "document": new.document.decode(),
+        "owners": _owners(new),
         "custom_fields": _text(new.custom_fields),
         "version": change.version,
         "partition": change.partition,
         "now": new.created_at,
     }
+
+
+def _owners(new: NewServiceObject) -> str | None:
+    return orjson.dumps(dict(new.operator_owners)).decode() if new.operator_owners else None
 
 
 def _text(document: bytes | None) -> str | None:

@@ -158,11 +158,14 @@ class PostgresPartitionStore:
         sequence: int,
         version: int,
         document: str,
+        owners: Mapping[str, int] | None,
         granted: Sequence[Sequence[Any]] | None,
     ) -> ServiceObject:
         definition = self._documents.understood(id_, version, document).definition
         grants = tuple(Grant(*each) for each in granted or ())
-        return ServiceObject(definition, tenant, version, sequence, {}, grants)
+        return ServiceObject(
+            definition, tenant, version, sequence, {}, grants, operator_owners=owners or {}
+        )
 
     def changed(
         self, changes: Sequence[Activate], most_bytes: int = ANY_SIZE

@@ -27,11 +27,10 @@ class PostgresPrograms:
         ]
         if not asked:
             return {}
-        parts = [each.name.rpartition("/") for each in asked]
         values = {
             "tenants": [each.tenant for each in asked],
-            "owners": [owner for owner, _, _ in parts],
-            "names": [name for _, _, name in parts],
+            "owners": [_owner(each) for each in asked],
+            "names": [_name(each) for each in asked],
             "versions": [each.version for each in asked],
         }
         rows = self._database.rows(self._sql["found"], values)
@@ -41,22 +40,26 @@ class PostgresPrograms:
 
     def archive(self, program: Program, digest: str) -> bytes | None:
         """Return its archive; None if there is none any more. Raises Unavailable."""
-        owner, _, name = program.name.rpartition("/")
         values = {
-            "tenant": program.tenant,
-            "owner": owner,
-            "name": name,
+            "owner": _owner(program),
+            "name": _name(program),
             "version": program.version,
             "digest": digest,
         }
         rows = self._database.rows(self._sql["archive"], values)
         return bytes(rows[0][0]) if rows else None
 
+    def owners(self, names: Sequence[str]) -> Mapping[str, int]:
+        """Return who has these names now, of tenants that are there. Raises Unavailable."""
+        return dict(self._database.rows(self._sql["owners"], {"names": list(names)}))
+
     def tell(self, node: str, runs: Sequence[Run]) -> None:
         """Note how programs are on a node, and forget what is old. Raises Unavailable."""
         if runs:
-            programs, states, restarts, problems, printed = zip(*runs, strict=True)
-            tenants, names, versions = zip(*programs, strict=True)
+            # Of two owners of one name, one after the other, the later one is told of.
+            named = {each.program[:3]: each for each in runs}
+            _, states, restarts, problems, printed = zip(*named.values(), strict=True)
+            tenants, names, versions = zip(*named, strict=True)
             values = {
                 "node": node,
                 "of": list(tenants),
@@ -69,3 +72,12 @@ class PostgresPrograms:
             }
             self._database.rows(self._runs["tell"], values)
         self._database.rows(self._runs["forget"], {"node": node})
+
+
+def _owner(program: Program) -> int | None:
+    """Whose it is; None: it is another tenant's, and it is not known whose."""
+    return program.owner if "/" in program.name else program.tenant
+
+
+def _name(program: Program) -> str:
+    return program.name.rpartition("/")[2]

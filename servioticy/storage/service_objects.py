@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.service_objects import CurrentVersion, VersionKey
@@ -47,6 +47,11 @@ class PostgresServiceObjects:
         }
         rows = self._database.rows(self._sql["documents"], values)
         return {VersionKey(*key): document.encode() for *key, document in rows}
+
+    def operator_owners(self, key: VersionKey) -> Mapping[str, int]:
+        """Whom that version means by the names of others whose programs it names."""
+        row = self._database.row(self._sql["operator_owners"], key._asdict())
+        return {} if row is None else row[0] or {}
 
     def customise(
         self, key: ServiceObjectKey, revision: int, custom_fields: bytes | None, now: int

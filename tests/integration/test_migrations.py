@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from importlib import resources
 
+import orjson
 import pytest
 from told_schema import told_schema
 
@@ -236,3 +237,43 @@ def test_what_was_deleted_before_keeps_nothing_and_versions_have_their_bytes(
     assert empty.rows("SELECT service_object FROM listings") == [("a",)]
     named = "SELECT DISTINCT bytes, named_by FROM definitions"
     assert empty.rows(named) == [(len('{"name":"\u00e9"}'.encode()), 2)]
+
+
+def test_documents_go_on_to_mean_the_owners_of_operators_that_they_meant(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0270: and nobody where the name was given to somebody else since, or to nobody."""
+    whole = sorted(migrations._files(), key=lambda each: each.name)
+    monkeypatch.setattr(migrations, "_files", lambda: [f for f in whole if f.name < "0270"])
+    migrations.migrate(empty)
+    empty.rows(
+        """
+        INSERT INTO tenants (name, created_at, deleted_at)
+        VALUES ('acme', 'epoch', NULL), ('a "b" é', 'epoch', NULL), ('gone', 'epoch', now()),
+               ('young', '1980-01-01', NULL), ('unnamed', 'epoch', NULL);
+        INSERT INTO service_objects (id, tenant_id, public, created_at, updated_at, version,
+                                     component, route_partition, owner_partition)
+        SELECT id, 1, false, 0, 0, 1, id, 0, 0 FROM unnest('{a,b,c}'::text[]) AS id
+        """
+    )
+    named = ("acme/x", 'a "b" é/y-1', "gone/x", "young/x", "nobody/x", "x")
+    streams = {
+        str(number): {"operator": {"name": name, "version": 1}, "nul": "\0"}
+        for number, name in enumerate(named)
+    }
+    for id_, content in (
+        ("a", {"name": "unnamed", "streams": streams}),
+        ("b", {"name": "acme/x"}),
+        ("c", {"streams": {"s": {"operator": {"version": 1, "name": "acme/x"}}}}),
+    ):
+        empty.rows(
+            "INSERT INTO definitions (service_object, version, tenant_id, document, created_at)"
+            " VALUES (%(id)s, 1, 1, %(document)s, 0)",
+            {"id": id_, "document": orjson.dumps(content).decode()},
+        )
+    monkeypatch.setattr(migrations, "_files", lambda: whole)
+
+    migrations.migrate(empty)
+
+    found = dict(empty.rows("SELECT service_object, operator_owners FROM definitions"))
+    assert found == {"a": {"acme": 1, 'a "b" é': 2}, "b": None, "c": {"acme": 1}}

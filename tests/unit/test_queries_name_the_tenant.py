@@ -119,6 +119,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "effects.delete": ({"service_objects"}, PIPELINE),
     "effects.erase": ({"streams", "states", "verdicts", "usage"}, PIPELINE),
     "programs.found": ({"operator_versions", "operator_grants"}, PIPELINE),
+    # Whose it is, by number: whether it may be used was looked at before.
     "programs.archive": ({"operator_versions"}, PIPELINE),
     "operator_runs.forget": ({"operator_runs"}, PIPELINE),
     "purge.next_purge": ({"purge"}, PIPELINE),
@@ -208,6 +209,7 @@ BETWEEN_TENANTS = {
     "operators.grants": "a grant is to another one, whose name is told",
     "programs.found": "a program may be another one's, by a grant",
     "programs.archive": "a program may be another one's, by a grant",
+    "programs.owners": "a document names the owner of a program that is another one's",
     "quotas.set": "an operator names the tenant by its name",
     "tenants.add_tenant": "of a tenant that is not there yet",
     "tenants.tenant_named": "an operator names it",

@@ -41,9 +41,10 @@ VALUES (%(id)s, %(tenant)s, %(public)s, %(now)s, %(now)s, 1, %(component)s,
         %(partition)s, %(partition)s, %(custom_fields)s);
 
 -- add_definition --
-INSERT INTO definitions (service_object, version, tenant_id, document, created_at, bytes)
+INSERT INTO definitions (service_object, version, tenant_id, document, created_at, bytes,
+                         operator_owners)
 VALUES (%(id)s, %(version)s, %(tenant)s, %(document)s, %(now)s,
-        octet_length(%(document)s::text));
+        octet_length(%(document)s::text), %(owners)s::json);
 
 -- name_version --
 -- It stays at least until the log has passed this change.
@@ -64,9 +65,10 @@ RETURNING newest_version;
 
 -- save_definition --
 -- The log has no change that names it, until it is put in force.
-INSERT INTO definitions (service_object, version, tenant_id, document, created_at, bytes, named_by)
+INSERT INTO definitions (service_object, version, tenant_id, document, created_at, bytes,
+                         operator_owners, named_by)
 VALUES (%(id)s, %(version)s, %(tenant)s, %(document)s, %(now)s,
-        octet_length(%(document)s::text), -1);
+        octet_length(%(document)s::text), %(owners)s::json, -1);
 
 -- forget_versions --
 -- All but the newest ones, one in force, and those that the log has still to name; those that the

@@ -95,7 +95,7 @@ SELECT component, id, tenant_id, owner_partition, active_version, deleted, coale
 
 -- service_objects --
 -- The documents in force of these Service Objects, and the grants by which others read them.
-SELECT found.id, found.tenant_id, sequence, active_version, document::text,
+SELECT found.id, found.tenant_id, sequence, active_version, document::text, operator_owners,
        (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))
           FROM grants
          WHERE grants.service_object = found.id
@@ -108,7 +108,7 @@ SELECT found.id, found.tenant_id, sequence, active_version, document::text,
         WHERE id = asked.id
        OFFSET 0) AS found
  CROSS JOIN LATERAL (
-       SELECT document
+       SELECT document, operator_owners
          FROM definitions
         WHERE service_object = found.id
           AND version = active_version
@@ -129,7 +129,7 @@ WITH made AS (
        AND definitions.tenant_id = service_objects.tenant_id
 )
 SELECT service_objects.id, service_objects.tenant_id, sequence, definitions.version,
-       definitions.document::text,
+       definitions.document::text, operator_owners,
        (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))
           FROM grants
          WHERE grants.service_object = service_objects.id

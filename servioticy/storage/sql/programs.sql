@@ -3,10 +3,9 @@
 -- Of those that are asked for, by their numbers, what their tenants may use: with its manifest and
 -- the digest of its files.
 SELECT number, manifest::text, digest
-  FROM unnest(%(tenants)s::bigint[], %(owners)s::text[], %(names)s::text[], %(versions)s::int[])
+  FROM unnest(%(tenants)s::bigint[], %(owners)s::bigint[], %(names)s::text[], %(versions)s::int[])
        WITH ORDINALITY AS asked (tenant, owner, program, wanted, number)
-  JOIN tenants ON CASE WHEN owner = '' THEN tenants.id = asked.tenant
-                       ELSE tenants.name = owner END
+  JOIN tenants ON tenants.id = owner
    AND deleted_at IS NULL
   JOIN operator_versions ON operator_versions.tenant_id = tenants.id
    AND operator_versions.name = program
@@ -21,8 +20,15 @@ SELECT number, manifest::text, digest
 -- Between tenants: a program may be another one's, by a grant; which was looked at before.
 SELECT archive
   FROM operator_versions
-  JOIN tenants ON tenants.id = operator_versions.tenant_id
-   AND CASE WHEN %(owner)s = '' THEN tenants.id = %(tenant)s ELSE tenants.name = %(owner)s END
- WHERE operator_versions.name = %(name)s
-   AND operator_versions.version = %(version)s
+ WHERE tenant_id = %(owner)s
+   AND name = %(name)s
+   AND version = %(version)s
    AND digest = %(digest)s;
+
+-- owners --
+-- Between tenants: by its name a tenant is known to those whom it has told.
+-- Who has these names now.
+SELECT name, id
+  FROM tenants
+ WHERE name = ANY(%(names)s::text[])
+   AND deleted_at IS NULL;

@@ -28,6 +28,14 @@ SELECT definitions.tenant_id, service_object, definitions.version, document::tex
   JOIN definitions ON service_object = wanted.id AND definitions.version = wanted.version
    AND definitions.tenant_id = wanted.tenant_id;
 
+-- operator_owners --
+-- Whom a version means by the names of others whose programs it names.
+SELECT operator_owners
+  FROM definitions
+ WHERE service_object = %(service_object)s
+   AND version = %(version)s
+   AND tenant_id = %(tenant)s;
+
 -- customise --
 -- Only where nothing has changed since the revision that was read.
 UPDATE service_objects

@@ -19,8 +19,10 @@ from operators.line import Running
 from operators.registry import Registry
 from operators.shelf import Shelf
 from sandbox.text import argument_names
+from servioticy.ports.effects import Activate
 from servioticy.ports.programs import Program
 from servioticy.settings import Settings
+from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.programs import PostgresPrograms
 from servioticy.storage.quotas import PostgresQuotas
 
@@ -142,13 +144,16 @@ def test_who_is_granted_a_program_finds_it_by_its_owners_name(
         for name in ("alice", "bob")
     ]
     (((hers,),), ((his,),)) = ids
-    mine, granted = Program(hers, "tried", 1), Program(his, "alice/tried", 1)
+    mine, granted = Program(hers, "tried", 1), Program(his, "alice/tried", 1, hers)
     asked = [granted, mine, Program(his, "tried", 1), Program(hers, "tried", 2)]
 
     assert set(registry.manifests(asked)) == {mine}
     assert alice.ask("PUT", f"/operators/tried/grants/{own}").status_code == 204
-    found = registry.manifests([*asked, Program(his, "a\0/tried", 1), Program(his, "", -1)])
-    assert set(found) == {mine, granted}
+    odd = [Program(his, "a\0/tried", 1, hers), Program(his, "", -1)]
+    odd += [Program(his, "alice/tried", 1, number) for number in (None, his, 2**40)]
+    found = registry.manifests([*asked, *odd])
+    assert set(found) == {mine, granted}, "whose it is goes by number"
+    assert registry.archive(granted) is not None
     assert found[granted].batch == 7
     (given,) = alice.ask("GET", "/operators").get_json()["grants"]
     assert given == {"name": "tried", "tenant": own, "tenantName": "bob"}
@@ -245,21 +250,69 @@ def test_eight_mebibytes_are_taken_and_more_are_not(alice: Caller) -> None:
     assert json.loads(push(alice, bytes(30_000)).text)
 
 
+def document(name: str, version: int = 1, **more: Any) -> dict[str, Any]:
+    """Return one with a stream that this program computes."""
+    computed = {
+        "channels": {"x": {"type": "number"}},
+        "operator": {"name": name, "version": version},
+    }
+    streams = {"a": {"channels": {"x": {"type": "number"}}}, "b": computed}
+    return {"name": "counted", "streams": streams, **more}
+
+
 def test_a_document_names_a_version_that_is_there(alice: Caller, tmp_path: Path) -> None:
     """What nobody has pushed is told with its place; so is another version."""
-
-    def create(name: str, version: int) -> TestResponse:
-        computed = {
-            "channels": {"x": {"type": "number"}},
-            "operator": {"name": name, "version": version},
-        }
-        streams = {"a": {"channels": {"x": {"type": "number"}}}, "b": computed}
-        return alice.ask("POST", "/", json={"name": "counted", "streams": streams})
-
     assert push(alice, archive(tmp_path)).status_code == 201
-    assert create("tried", 1).status_code == 201
+    assert alice.ask("POST", "/", json=document("tried")).status_code == 201
     for name, version in (("tried", 2), ("other", 1), ("nobody/tried", 1)):
-        answer = create(name, version)
+        answer = alice.ask("POST", "/", json=document(name, version))
         assert answer.status_code == 400, answer.text
         (told,) = answer.get_json()["errors"]
         assert (told["code"], told["pointer"]) == ("unknown-operator", "/streams/b/operator")
+
+
+def test_whom_a_document_means_stays_though_another_is_given_the_name(
+    alice: Caller, bob: Caller, served: Served, tmp_path: Path
+) -> None:
+    """Who has the name then is a stranger, whatever it pushes and grants."""
+    database = served.platform.database
+    own = bob.ask("GET", "/grants").get_json()["tenant"]
+    push(alice, archive(tmp_path))
+    assert alice.ask("PUT", f"/operators/tried/grants/{own}").status_code == 204
+    made = bob.ask("POST", "/", json=document("alice/tried"))
+    assert made.status_code == 201
+    id_ = made.get_json()["id"]
+
+    def meant(version: int) -> list[Any]:
+        named = {"id": id_, "version": version}
+        return database.rows(
+            "SELECT operator_owners FROM definitions"
+            " WHERE service_object = %(id)s AND version = %(version)s",
+            named,
+        )
+
+    ((first,),) = database.rows("SELECT id FROM tenants WHERE name = 'alice'")
+    assert meant(1) == [({"alice": first},)]
+    database.rows("UPDATE tenants SET name = 'gone', deleted_at = now() WHERE name = 'alice'")
+    stranger = served.tenant("alice")
+    push(stranger, archive(tmp_path))
+    assert stranger.ask("PUT", f"/operators/tried/grants/{own}").status_code == 204
+
+    changed = document("alice/tried", public="true")
+    for path in (f"/{id_}", f"/{id_}?detach=true"):
+        refused = bob.ask("PUT", path, json=changed)
+        assert refused.status_code == 400
+        (told,) = refused.get_json()["errors"]
+        assert (told["code"], told["pointer"]) == ("unknown-operator", "/streams/b/operator")
+        assert "a tenant that has this name no more" in refused.text
+    plain = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}
+    assert bob.ask("PUT", f"/{id_}", json=plain).status_code == 200
+    assert bob.ask("POST", f"/{id_}/versions/1/activate").status_code == 400
+    anew = bob.ask("PUT", f"/{id_}", json=changed)
+    assert anew.status_code == 200, "it is said anew whom it means"
+    ((second,),) = database.rows("SELECT id FROM tenants WHERE name = 'alice'")
+    assert meant(3) == [({"alice": second},)]
+    assert meant(1) == [({"alice": first},)]
+    store = PostgresPartitionStore(database, argument_names)
+    change = Activate(id_, 1, 2**40)
+    assert store.changed([change])[id_].operator_owners == {"alice": first}

@@ -92,6 +92,7 @@ class MemoryChangeStore:
                 return None
             row.newest_version += 1
             self._state.definitions[new.id, row.newest_version] = new.document
+            self._state.operator_owners[new.id, row.newest_version] = new.operator_owners
             return row.newest_version
 
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
@@ -272,6 +273,7 @@ class MemoryChangeStore:
             if each.component in joined:
                 each.component = component
         state.definitions.setdefault((new.id, change.version), new.document)
+        state.operator_owners.setdefault((new.id, change.version), new.operator_owners)
         for name in new.streams:
             if (new.id, name) not in state.streams:
                 state.last_stream += 1

@@ -163,6 +163,7 @@ class MemoryPartitionStore:
             grants,
             inputs,
             {name: tuple(sorted(partitions)) for name, partitions in read_in.items()},
+            state.operator_owners.get((row.id, version), {}),
         )
 
     def changed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -147,6 +148,8 @@ class State:
     tokens: dict[str, int] = field(default_factory=dict)
     service_objects: dict[str, ServiceObjectRow] = field(default_factory=dict)
     definitions: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    operator_owners: dict[tuple[str, int], Mapping[str, int]] = field(default_factory=dict)
+    """Whom versions mean by the names of others whose programs they name."""
     kept_entries: dict[tuple[int, bytes], KeptValue] = field(default_factory=dict)
     """(number of the stream's updates, key)"""
     streams: dict[tuple[str, str], int] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from asked_programs import KnownToAll, a_manifest, answer
 from memory import MemoryPlatform
@@ -61,7 +62,12 @@ class Bench:
     """Objects with streams that programs compute, and a task whose clock a test sets."""
 
     def __init__(
-        self, manifest: Manifest | None = None, streams: int = 1, objects: int = 1
+        self,
+        manifest: Manifest | None = None,
+        streams: int = 1,
+        objects: int = 1,
+        name: str = "counts",
+        owners: Mapping[str, int] | None = None,
     ) -> None:
         self.platform, self.programs, self.now = MemoryPlatform(), Asked(), 1000.0
         self.known = KnownToAll({} if manifest is None else {3: manifest})
@@ -69,12 +75,13 @@ class Bench:
             tenant = self.platform.tenants.tenant_of(
                 self.platform.tenants.create_tenant(f"t{number}")
             )
-            operator = {"name": "counts", "version": 3, "inputs": ["d0"]}
+            operator = {"name": name, "version": 3, "inputs": ["d0"]}
             computed = {
                 f"p{n}": {"channels": CHANNELS, "operator": operator} for n in range(streams)
             }
             document = {"streams": {"d0": {"channels": CHANNELS}, **computed}}
-            self.platform.changes.create(new_service_object(tenant or 0, f"so{number}", document))
+            new = new_service_object(tenant or 0, f"so{number}", document)
+            self.platform.changes.create(replace(new, operator_owners=owners or {}))
         self.asked = AskedPrograms(self.programs, self.known)
         engine = Engine(
             every(PythonEvaluator(lambda _trigger, _documents: 1)),
@@ -101,6 +108,11 @@ class Bench:
         log, progress = self.platform.state.log[0], self.platform.state.progress
         first = progress[0].next_offset if 0 in progress else 0
         self.task.take([Row(at, log[at]) for at in range(first, len(log))])
+
+    def verdicts(self) -> dict[str, int]:
+        """How many computations ended how."""
+        found = self.platform.state.verdicts.items()
+        return {kind: times for (_, kind), (times, _last) in found}
 
     def passes(self, seconds: float) -> None:
         self.now += seconds
@@ -144,14 +156,27 @@ def test_it_is_waited_for_more_as_long_as_the_program_says() -> None:
     assert len(alone.programs.questions) == 1, "it has waited so long"
 
 
-def test_who_is_not_there_is_asked_once_it_is() -> None:
+def test_what_waits_for_a_program_that_is_not_there_is_an_error() -> None:
+    """It was removed, granted no more, or its owner is gone; once it is there it is asked."""
     bench = Bench()
-    bench.put(10)
+    bench.put(10, 11)
+    bench.work()
     assert bench.programs.questions == []
+    assert bench.verdicts() == {"collected": 2, "error": 2}
+    told = {kind: last for (_, kind), (_, last) in bench.platform.state.verdicts.items()}
+    assert b"no version 3 of the program counts any more" in told["error"]
 
     bench.known.manifests_by_version = {3: a_manifest()}
     bench.passes(UNKNOWN_SECONDS)
-    assert len(bench.programs.questions) == 1
+    bench.put(22)
+    assert [values_of(each) for each in bench.programs.questions] == [[22]]
+
+
+def test_whose_program_it_is_goes_by_what_its_document_meant() -> None:
+    bench = Bench(a_manifest(), name="alice/counts", owners={"alice": 77})
+    bench.put(10)
+    (question,) = bench.programs.questions
+    assert question.program == Program(question.program.tenant, "alice/counts", 3, 77)
 
 
 def test_where_it_cannot_be_known_who_is_there_others_go_on() -> None:
@@ -185,8 +210,7 @@ def test_what_is_wrong_with_several_is_asked_in_halves() -> None:
         bench.work()
     asked = [values_of(each) for each in bench.programs.questions]
     assert asked == [[10, 6, 11, 22], [10, 6], [10], [6, 11], [6], [11], [22]]
-    verdicts = {kind: n for (_, kind), (n, _last) in bench.platform.state.verdicts.items()}
-    assert verdicts == {"collected": 4, "emitted": 3, "error": 1}
+    assert bench.verdicts() == {"collected": 4, "emitted": 3, "error": 1}
 
 
 def test_an_answer_that_is_lost_is_asked_again() -> None:

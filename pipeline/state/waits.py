@@ -1,0 +1,58 @@
+"""What waits of a stream, out of the store, as its program is asked about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import orjson
+
+from servioticy.domain.evaluators.programs import STATE, Head, entry, waiting_of
+from servioticy.ports.partition_store import PartitionStore
+
+MAX_EVENT_BYTES = 1024 * 1024
+"""In one question, by the bytes that the store has of them."""
+
+
+class Waits(NamedTuple):
+    """The oldest updates that wait, and what the stream keeps."""
+
+    events: Sequence[bytes]
+    """As a program is asked about them."""
+    timestamps: Sequence[int]
+    """Of each."""
+    state: bytes | None
+
+
+def waits_of(store: PartitionStore, stream_id: int, queue: Head, version: int, most: int) -> Waits:
+    """Return so many of those that wait in a queue, or as many of the first as fit.
+
+    `version` is told with each; none are returned where it is stored otherwise by now.
+    """
+    numbers = range(queue.first, queue.first + most)
+    kept = store.kept([(stream_id, key) for key in (STATE, *map(entry, numbers))])
+    events: list[bytes] = []
+    timestamps: list[int] = []
+    size = 0
+    for number in numbers:
+        found = kept.get((stream_id, entry(number)))
+        size += 0 if found is None else len(found.value)
+        if found is None or (events and size > MAX_EVENT_BYTES):
+            break
+        waiting = waiting_of(found.value)
+        timestamps.append(waiting.timestamp)
+        events.append(
+            b'{"stream":%b,"input":%b,"timestamp":%d,"channels":%b,"version":%d,'
+            b'"correlation":"%x-%d"}'
+            % (
+                orjson.dumps(waiting.stream),
+                orjson.dumps(waiting.input),
+                waiting.timestamp,
+                waiting.channels,
+                version,
+                queue.begun,
+                number,
+            )
+        )
+    state = kept.get((stream_id, STATE))
+    return Waits(events, timestamps, None if state is None else state.value)
