@@ -33,6 +33,10 @@ BESIDE := -n auto --dist worksteal
 # Two, as they wait most of the time; a file in one, as its tests share what they start.
 IN_FILES := -n 2 --dist loadfile
 
+# Of laws `make test` tries a part of the examples (tests/support/examples.py): PROFILE=usual, all.
+PROFILE ?= ci
+LAWS := --hypothesis-profile=$(PROFILE)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -54,8 +58,8 @@ unit: setup ## run the quick tests: no server, few examples, half a minute
 # Those that kill and starve programs are apart from those that need all of the processor. Of either
 # the few that fail are tried once more alone, and named.
 test: setup ## run every test, those on the real servers too
-	@$(BIN)/python tests/again.py tests/unit tests/ports tests/integration $(BESIDE) $(PYTEST_OPTIONS)
-	@$(BIN)/python tests/again.py tests/end_to_end tests/faults $(IN_FILES) $(PYTEST_OPTIONS)
+	@$(BIN)/python tests/again.py tests/unit tests/ports tests/integration $(LAWS) $(BESIDE) $(PYTEST_OPTIONS)
+	@$(BIN)/python tests/again.py tests/end_to_end tests/faults $(LAWS) $(IN_FILES) $(PYTEST_OPTIONS)
 
 # A million a test is days of work: `make property EXAMPLES=1000000`. By plain chance: that takes
 # two thirds of the time of Hypothesis, which could make a failure smaller.

@@ -28,6 +28,9 @@ def main(arguments: list[str]) -> int:
     FAILED.unlink(missing_ok=True)
     status = pytest(arguments)
     failed = sorted(json.loads(FAILED.read_text())) if FAILED.exists() else []
+    if status == TESTS_FAILED and not all(map(is_test, failed)):
+        say("what was collected differs from worker to worker, or failed; what differs is above")
+        return status
     if status != TESTS_FAILED or not 0 < len(failed) <= MOST:
         return status
     say(f"{len(failed)} failed, each is tried once more alone")
@@ -35,6 +38,11 @@ def main(arguments: list[str]) -> int:
     if status == 0:
         say("\n  ".join(["these passed only alone, which is a fault to be found:", *failed]))
     return status
+
+
+def is_test(name: str) -> bool:
+    """Tell whether it is that of a test; else a worker has failed, or a whole file."""
+    return "::" in name
 
 
 def say(text: str) -> None:

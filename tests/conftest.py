@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import shutil
@@ -15,7 +16,7 @@ from typing import Any
 
 import psycopg2
 import pytest
-from examples import QUICK, USUAL
+from examples import CI, QUICK, USUAL
 from file_server import repository  # noqa: F401  a fixture
 from hypothesis import settings
 from running_platform import platform  # noqa: F401  a fixture
@@ -46,6 +47,25 @@ BYTES_OF_MEMORY = 4 * 1024**3
 settings.register_profile(USUAL, deadline=None)
 settings.load_profile(USUAL)
 settings.register_profile(QUICK, max_examples=5, deadline=None)
+# The same commit has the same examples.
+settings.register_profile(CI, deadline=None, derandomize=True, print_blob=True)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Refuse tests made from a set: each worker has an order of its own, and would run others."""
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        values = mark.kwargs.get("argvalues", mark.args[1] if len(mark.args) > 1 else ())
+        if isinstance(values, set | frozenset):
+            pytest.fail(
+                f"{metafunc.definition.nodeid}: sort the set it is made from", pytrace=False
+            )
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Thousands of tests, and all that is imported, are there to the end: who looks for garbage
+    needs not look at them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

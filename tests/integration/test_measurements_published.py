@@ -98,7 +98,12 @@ def test_the_topic_is_made_with_its_bounds(real_kafka: EmbeddedKafka, topic_pref
     assert told[f"{topic_prefix}measured"]["retention.bytes"]["value"] == str(8 << 20)
 
 
-def test_without_a_broker_it_may_come() -> None:
+def test_without_a_broker_it_may_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client would look for one for half a minute."""
+    known = KafkaConnection.for_kafka_python
+    monkeypatch.setattr(
+        KafkaConnection, "for_kafka_python", lambda it: known(it) | {"bootstrap_timeout_ms": 100}
+    )
     publisher = KafkaPublisher(
         changed(Settings(), bootstrap_servers="127.0.0.1:1"), "measured", 1 << 20
     )

@@ -5,14 +5,22 @@ from __future__ import annotations
 from hypothesis import settings
 
 USUAL = "usual"
-"""The profile of all other runs."""
+"""The profile of a run by hand: all of them."""
+
+CI = "ci"
+"""The profile of `make test`, which runs all laws one after the other: a part of them."""
 
 QUICK = "quick"
 """The profile of `make unit`."""
 
+PART, ENOUGH = 4, 15
+"""Of the usual examples CI tries one in so many, and of no law fewer than so many: what random
+graphs get wrong they mostly get wrong soon, and whoever changes a law runs `make property`."""
+
 
 def examples(usual: int) -> int:
-    """`usual`, or the few of the quick profile."""
-    if settings.get_current_profile_name() != QUICK:
-        return usual
-    return min(usual, int(settings.default.max_examples))
+    """`usual`; or the part of CI; or the few of the quick profile."""
+    profile = settings.get_current_profile_name()
+    if profile == QUICK:
+        return min(usual, int(settings.default.max_examples))
+    return min(usual, max(ENOUGH, usual // PART)) if profile == CI else usual

@@ -78,3 +78,20 @@ def test_failures_of_an_earlier_run_are_forgotten(checkout: Path) -> None:
     (checkout / "test_it.py").write_text("def test_passes(): pass\n")
 
     assert again.main(["test_it.py"]) == 0
+
+
+def test_workers_that_collect_different_tests_are_told_of(
+    checkout: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As they do where tests are made from what has another order in each process."""
+    (checkout / "test_it.py").write_text(
+        "import os, pytest\n"
+        "@pytest.mark.parametrize('process', [os.getpid()])\n"
+        "def test_passes(process): pass\n"
+    )
+
+    assert again.main(["test_it.py", "-n", "2"]) == again.TESTS_FAILED
+
+    told = capfd.readouterr()
+    assert "+test_it.py::test_passes[" in told.out
+    assert "differs from worker to worker" in told.err

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -15,6 +11,7 @@ from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sandbox_pools import a_pool
+from scripted_workers import Scripted
 
 from sandbox import ChannelCode, InfraError, Program, SandboxPool, TookTooLong, protocol
 from sandbox.host.answers import MAX_MESSAGE
@@ -57,47 +54,12 @@ ANSWER = b"[[[" + ROWS + b"],[" + ENDED + b"],[[1,3]],-1]]"
 OF_STEP = b'[[[[[0,0,1,6,%b]]],[[1,"emitted",1,0,0,"",[6]]],[],-1]]' % (OUTPUT % 6)
 
 
-class Scripted:
-    """A zygote whose workers have an answer to each frame, and then end."""
-
-    pid = None
-
-    def __init__(self) -> None:
-        self.answers: Sequence[bytes] = ()
-        self._children: list[int] = []
-
-    def spawn(self, checks: bool = False) -> tuple[socket.socket, int]:
-        ours, theirs = socket.socketpair()
-        child = os.fork()
-        if child == 0:
-            with contextlib.suppress(BaseException):
-                ours.close()
-                _serve(theirs, self.answers)
-            os._exit(0)
-        theirs.close()
-        self._children.append(child)
-        return ours, child
-
-    def close(self) -> None:
-        for child in self._children:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-        self._children = []
-
-
-def _serve(connection: socket.socket, answers: Sequence[bytes]) -> None:
-    connection.sendall(answers[0])
-    reader = protocol.Reader(connection)
-    for answer in answers[1:]:
-        reader.read()
-        connection.sendall(answer)
-
-
 @pytest.fixture(scope="module")
 def zygote() -> Iterator[Scripted]:
     zygote = Scripted()
     yield zygote
     zygote.close()
+    zygote.end()
 
 
 def a_scripted_pool(zygote: Scripted, *answers: bytes) -> SandboxPool:

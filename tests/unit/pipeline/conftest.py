@@ -20,17 +20,21 @@ from servioticy.domain.evaluators.javascript import JavaScript
 
 pytest.register_assert_rewrite("serial_order", "changing_law", "crossing_oracle")  # what differs
 
-for name, usual in {"law": 200, "changes": 60, "trials": 15}.items():
-    settings.register_profile(
-        name,
-        max_examples=examples(usual),
-        deadline=None,
-        # The same commit has the same examples: whoever looks for others runs `make property`.
-        derandomize=True,
-        print_blob=True,
-        # A whole graph and its history is a lot to draw; the sandbox is to outlive examples.
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-    )
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure() -> None:
+    """Once it is known which profile is asked for."""
+    for name, usual in {"law": 200, "changes": 60, "trials": 15}.items():
+        settings.register_profile(
+            name,
+            max_examples=examples(usual),
+            deadline=None,
+            # The same commit has the same examples: whoever looks for others runs `make property`.
+            derandomize=True,
+            print_blob=True,
+            # A whole graph and its history is a lot to draw; the sandbox is to outlive examples.
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+        )
 
 
 EXAMPLES, FIRST = int(os.environ.get("EXAMPLES", "0")), int(os.environ.get("FIRST", "0"))
