@@ -150,6 +150,8 @@ class Call:
     """What composites keep, as far as it is known; of other keys it is not known."""
     at: Sequence[int] = ()
     """Of each tree the log's time, in ms since 1970, for whoever keeps entries."""
+    moment: Any = None
+    """Of a single step: what has happened before it, as whoever keeps entries understands it."""
 
 
 class Made(NamedTuple):

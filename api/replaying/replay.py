@@ -36,6 +36,7 @@ class Replay(Stepwise):
     """Keeps in memory what its composites keep."""
 
     knows_arrivals = False
+    notes_what_happens = False  # no update of history comes twice
 
     def __init__(
         self, region: Region, lasts: Mapping[StreamRef, LastUpdate], bounds: Bounds, means: Means

@@ -17,9 +17,10 @@ from pipeline.state.channels import Channels
 from pipeline.state.components import Components, StillLoading
 from pipeline.state.decided import Decided
 from pipeline.state.last_update_cache import LastUpdateCache
-from pipeline.state.recalling import asked_for
+from pipeline.state.recalling import asked_for, recalled_past
 from pipeline.state.times import Times
 from pipeline.work import Work
+from servioticy.domain.evaluators.past import PastKey
 from servioticy.domain.evaluators.programs import HEAD
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import InputRef, LastUpdate, ServiceObject, StreamRef
@@ -221,12 +222,19 @@ class Partition:
     def recall_kept(self, keys: Keys, known: Keeping) -> Keeping:
         """What composites keep under these keys, as it is stored, beside what is known of others.
 
-        It is asked for by batch and not remembered: one query.
+        It is asked for by batch and not remembered: one query. So is what history has of what they
+        read.
         """
-        found = self.store.kept({(stream.stream_id, key) for stream, key in keys})
         keeping = {stream: dict(entries) for stream, entries in known.items()}
-        for stream, key in keys:
-            keeping.setdefault(stream, {})[key] = found.get((stream.stream_id, key))
+        entries = [each for each in keys if not isinstance(each[1], PastKey)]
+        if entries:
+            found = self.store.kept({(stream.stream_id, key) for stream, key in entries})
+            for stream, key in entries:
+                keeping.setdefault(stream, {})[key] = found.get((stream.stream_id, key))
+        if len(entries) < len(keys):
+            past = [(stream, key) for stream, key in keys if isinstance(key, PastKey)]
+            for (stream, key), value in recalled_past(past, self.graph, self.store).items():
+                keeping.setdefault(stream, {})[key] = value
         return keeping
 
     def note_kept(self, kept: Iterable[StoredEntry]) -> None:

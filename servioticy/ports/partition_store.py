@@ -14,6 +14,7 @@ from servioticy.ports.borders import Borders
 from servioticy.ports.effects import Activate, EndInputs, Erase
 from servioticy.ports.expiry import Expiry
 from servioticy.ports.kept_entries import KeptEntries
+from servioticy.ports.past import PastUpdates
 from servioticy.ports.put_off import PutOffRecords
 
 ANY_SIZE = 1 << 62
@@ -46,7 +47,9 @@ class Progress(NamedTuple):
     """all that was made of the log before it is emitted and acknowledged"""
 
 
-class PartitionStore(Borders, Expiry, KeptEntries, PutOffRecords, StreamAccounts, Protocol):
+class PartitionStore(
+    Borders, Expiry, KeptEntries, PastUpdates, PutOffRecords, StreamAccounts, Protocol
+):
     """What the pipeline keeps: one transaction a batch, with its progress.
 
     Who needs only a part asks for that.

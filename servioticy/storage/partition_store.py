@@ -38,8 +38,9 @@ from servioticy.ports.partition_store import (
     ComponentMember,
     Progress,
 )
+from servioticy.ports.past import StoredPast, WantedPast
 from servioticy.ports.put_off import PutOff, TreeKey
-from servioticy.storage import borders, expiry, kept_entries
+from servioticy.storage import borders, expiry, kept_entries, past
 from servioticy.storage.accounts import account
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
@@ -282,6 +283,10 @@ class PostgresPartitionStore:
     def kept(self, wanted: Iterable[tuple[int, bytes]]) -> dict[tuple[int, bytes], KeptValue]:
         """What streams keep under these keys, by stream id and key."""
         return kept_entries.kept(self._database, wanted)
+
+    def past(self, wanted: Sequence[WantedPast]) -> Sequence[Sequence[StoredPast] | None]:
+        """Of each of these what is stored of it; None where that is too much."""
+        return past.past(self._database, wanted)
 
     def due(self, partition: int, now: int, most: int) -> Sequence[DueEntry]:
         """What is due, the oldest first; at most so many of each tenant."""

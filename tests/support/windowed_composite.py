@@ -12,6 +12,14 @@ from servioticy.domain.documents.windows import parse_window
 from servioticy.domain.evaluators import silence
 from servioticy.domain.evaluators.evaluator import Lacking
 from servioticy.domain.evaluators.operators import Answer, Entries, Operator, Run, Step
+from servioticy.domain.evaluators.past import (
+    Happened,
+    Moment,
+    Past,
+    PastKey,
+    PastUpdate,
+    answer,
+)
 from servioticy.domain.evaluators.windows.head import HEAD
 from servioticy.domain.evaluators.windows.operator import Windows
 from servioticy.domain.evaluators.windows.told import told
@@ -20,6 +28,8 @@ from servioticy.domain.windowed import WindowsOf
 from servioticy.domain.windows.model import Fold, Silence, Window
 
 BASE = 1_700_000_000
+HERE = (0, 0, ())
+"""The place of whatever comes."""
 STREAM = WHOLE.at("streams", "c", words="stream c")
 
 
@@ -36,6 +46,8 @@ class Composite:
         self.members = members or ("a",)
         self.entries: dict[bytes, tuple[bytes, int | None]] = {}
         self.asked = 0
+        self.history: dict[tuple[str, int], bytes] = {}
+        """What streams have, as it is stored."""
         self.be(window, code)
 
     def be(self, window: dict[str, Any], code: str = "") -> None:
@@ -66,9 +78,11 @@ class Composite:
         argument = self.members.index(member)
         last = self.lasts[member] = Last(1, BASE + timestamp, document)
         inputs = [self.lasts.get(each) for each in self.members] if len(self.members) > 1 else []
-        return self._step(
+        answer = self._step(
             Step(self.code, int(log * 1000), argument, last, None, member, inputs, None)
         )
+        self.history[member, last.timestamp] = document
+        return answer
 
     def put_ms(self, timestamp: int, value: Any = 1) -> Answer:
         """An update of a device that counts milliseconds, at that time of the log."""
@@ -93,10 +107,22 @@ class Composite:
         assert isinstance(self.window, Window)
         return told(self.entries[HEAD][0], self.window)
 
+    def _past(self, key: PastKey) -> bytes | None:
+        streams, begin, until, most = key.wanted
+        found = [
+            PastUpdate(name, at, document)
+            for (name, at), document in sorted(self.history.items())
+            if name in streams and begin <= at <= until
+        ]
+        return answer(found) if len(found) <= most else None
+
     def _step(self, step: Step) -> Answer:
         known: dict[tuple[int, bytes], Kept] = {}
         for _ in range(100):
             entries = Entries(0, known)
+            happened = Happened()
+            happened.note(step.source, step.trigger.timestamp, step.trigger.document or b"", HERE)
+            step = step._replace(past=Past(entries.get, Moment(happened, HERE)))
             if self.run is not None:
                 step = step._replace(run=self.run, name="so/c@1")
             try:
@@ -104,6 +130,9 @@ class Composite:
             except Lacking as lacking:
                 self.asked += 1
                 for _node, key in lacking.keys:
+                    if isinstance(key, PastKey):
+                        known[0, key] = Kept(0, key, self._past(key))
+                        continue
                     known[0, key] = Kept(0, key, *self.entries.get(key, (None, None)))
                 continue
             for each in entries.changed:
@@ -127,6 +156,7 @@ class Watch(Composite):
         self.entries = {}
         self.lasts = {}
         self.asked = 0
+        self.history = {}
         self.after(after)
 
     def after(self, seconds: float) -> None:

@@ -83,6 +83,8 @@ class Window:
     taken_back: list[Any] = field(default_factory=list)
     held: set[tuple[str, int]] = field(default_factory=set)
     """The windows of which it was true: ends, or of sessions updates in them."""
+    history: dict[str, dict[int, int]] = field(default_factory=dict)
+    """What its members have by now, whether it is in a window or not."""
 
     def ends_of(self, timestamp: int) -> list[int]:
         """Where windows end that the update is in; of sliding ones those that are known."""
@@ -139,8 +141,13 @@ class Window:
             return int(self.now) - self.shape.delay
         return min(self.reached.get(each, -(10**15)) for each in awake) - self.shape.delay
 
-    def take(self, update: Update, member: str, at: float) -> tuple[str, list[Any]]:
-        """How it ends where nothing comes out; and that: timestamp and updates of each window."""
+    def take(
+        self, update: Update, member: str, at: float, former: int | None = None
+    ) -> tuple[str, list[Any]]:
+        """How it ends where nothing comes out; and that: timestamp and updates of each window.
+
+        `former` is what its stream had of that timestamp, if anything.
+        """
         if self.since is None:
             self.since = at
         self.now = max(self.now, at)
@@ -158,8 +165,15 @@ class Window:
             back = self._told([update.timestamp] if is_back else [])
             silent = self._fallen_silent()
             return "collected", [(at, len(self.silent)) for at, _ in (*back, *silent)]
-        in_time = not is_repeat and self._add(update, is_newest=is_newest)
-        ends = "stale" if is_repeat else "collected" if in_time else "late"
+        repeated = self._again(update, former)
+        in_time = repeated == "replaced"
+        if repeated == "there":
+            ends = "stale"
+        elif in_time:
+            ends = "collected"
+        else:
+            in_time = not is_repeat and self._add(update, is_newest=is_newest)
+            ends = "stale" if is_repeat else "collected" if in_time else "late"
         if self.shape.kind in ("count", "global"):
             return ends, self._full() if in_time else []
         changed = []
@@ -167,13 +181,61 @@ class Window:
             some = [end for end in self.ends_of(update.timestamp) if end <= self.closed]
             changed = [(*self._until(end), "revised") for end in some if end > self.over]
         if in_time and self.shape.kind == "session" and self.shape.lateness:
-            (mine,) = [each for each in self.sessions if update in each]
+            (mine,) = [each for each in self.sessions if _has(each, update)]
             if self._end_of(mine) <= self.closed:
                 changed = [(self._end_of(mine) - 1, mine, "revised")]
                 self.ended[min(each.order for each in mine)] = self._end_of(mine)
         if in_time and self.shape.early is not None:
             self.fresh.append(update)
         return ends, changed + self._close()
+
+    def _again(self, update: Update, former: int | None) -> str:
+        """Whether it is there already, and if so whether it takes the place of what was."""
+        shape = self.shape
+        if former is None or shape.arrival or shape.kind == "count":
+            return ""
+        if shape.kind == "session":
+            return self._again_in_session(update, former)
+        if shape.kind != "global" and max(self._needed(update)) <= self.over:
+            return ""
+        for place, each in enumerate(self.open):
+            if (each.input, each.timestamp) == (update.input, update.timestamp):
+                if former == update.value or not self._replaces:
+                    return "there"
+                self.open[place] = each._replace(value=update.value)
+                return "replaced"
+        return ""
+
+    @property
+    def _replaces(self) -> bool:
+        return not self.shape.fold and self.shape.revisions != "discard"
+
+    def _again_in_session(self, update: Update, former: int) -> str:
+        """Sessions that are apart are what history has between their ends."""
+        at = update.timestamp
+        spans = [(min(each).timestamp, max(each).timestamp) for each in self.sessions]
+        by_first = sorted(
+            range(len(spans)), key=lambda n: min(each.order for each in self.sessions[n])
+        )
+        inside = [n for n in by_first if spans[n][0] <= at <= spans[n][1]]
+        if not inside:
+            return ""
+        mine = inside[0]
+        low, high = spans[mine]
+        meeting = [first for first, last in spans if first <= high and low <= last]
+        if former == update.value or not self._replaces or len(meeting) > 1:
+            return "there"
+        known = {
+            each.timestamp: each for each in self.sessions[mine] if each.input == update.input
+        }
+        new = [
+            known.get(timestamp, update)._replace(timestamp=timestamp, value=value)
+            for timestamp, value in self.history[update.input].items()
+            if low <= timestamp <= high
+        ]
+        others = [each for each in self.sessions[mine] if each.input != update.input]
+        self.sessions[mine] = others + new
+        return "replaced"
 
     def _add(self, update: Update, *, is_newest: bool) -> bool:
         kind = self.shape.kind
@@ -297,7 +359,7 @@ class Window:
             some = [
                 each
                 for each in self.sessions
-                if any(u in self.fresh for u in each)
+                if any(_has(each, u) for u in self.fresh)
                 and min(u.order for u in each) not in self.ended
             ]
             by_end = sorted(
@@ -390,6 +452,10 @@ def _retracted(told: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*told[:2], "retracted early" if told[2:] == ("early",) else "retracted")
 
 
+def _has(session: list[Update], update: Update) -> bool:
+    return (update.input, update.timestamp) in [(u.input, u.timestamp) for u in session]
+
+
 RESULT = "the window itself"
 
 
@@ -410,7 +476,7 @@ class Interpreter:
         self._taken: defaultdict[str, int] = defaultdict(int)
 
     def take(self, record: LogRecord) -> None:
-        waiting: list[tuple[int, str, str, int, int, str]] = []
+        waiting: list[Any] = []
         if isinstance(record, UpdateRecord):
             at = record.at / 1000
             value = value_of(bytes(record.update))
@@ -425,10 +491,10 @@ class Interpreter:
         while waiting:
             first = min(waiting, key=lambda each: each[0])  # the first of the least depth
             waiting.remove(first)
-            depth, composite, member, timestamp, value, revision = first
+            depth, composite, member, timestamp, value, more = first
             window = self.windows.get(composite)
             if member == RESULT:
-                self._result(composite, timestamp, value, depth, waiting, revision)
+                self._result(composite, timestamp, value, depth, waiting, more)
             elif window is not None:
                 self._taken[composite] += 1
                 seen = tuple(
@@ -437,7 +503,11 @@ class Interpreter:
                     if each == member or each in self._last
                 )
                 update = Update(timestamp, value, self._taken[composite], member, seen)
-                ends, made = window.take(update, member, at)
+                window.history = {
+                    each: {t: v for (name, t), v in self.stored.items() if name == each}
+                    for each in self._reads[composite]
+                }
+                ends, made = window.take(update, member, at, former=more)
                 made = window.told_by(made)
                 if not made:
                     self.verdicts[composite, ends] += 1
@@ -477,9 +547,10 @@ class Interpreter:
         self._make(composite, timestamp, value, depth, waiting)
 
     def _make(self, stream: str, timestamp: int, value: int, depth: int, waiting: Any) -> None:
+        former = self.stored.get((stream, timestamp))
         self.stored[stream, timestamp] = value
         self.emitted.append((stream, timestamp, value, ""))
         self._last[stream] = max(timestamp, self._last.get(stream, -1))
         for composite, reads in self._reads.items():
             if stream in reads and composite != stream:
-                waiting.append((depth + 1, composite, stream, timestamp, value, ""))
+                waiting.append((depth + 1, composite, stream, timestamp, value, former))

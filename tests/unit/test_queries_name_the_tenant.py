@@ -110,6 +110,9 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.owners": ({"service_objects"}, PIPELINE),
     "partition.erases": ({"streams"}, PIPELINE),
     "partition.last_updates": ({"updates", "states"}, PIPELINE),
+    "past.single": ({"updates"}, PIPELINE),
+    "past.size": ({"updates"}, PIPELINE),
+    "past.span": ({"updates"}, PIPELINE),
     "partition.left_to_do": ({"purge", "kept_entries"}, PIPELINE),
     "partition.note_late": ({"searched_streams"}, PIPELINE),
     "partition.drop_blocks": ({"search_blocks"}, PIPELINE),
@@ -224,7 +227,7 @@ BETWEEN_TENANTS = {
 """Those that name a tenant and read what is not its own."""
 
 FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors", "backup", "kept_entries"}
-FOR_ALL |= {"retention", "operator_runs"}
+FOR_ALL |= {"retention", "operator_runs", "past"}
 """Files of the pipeline, of delivery and of back-ups, which have roles of their own."""
 
 

@@ -17,6 +17,7 @@ from sandbox import ProcessorSeconds, TookTooLong
 from sandbox.trees import CLOCK, Call, Event, Grown, Kept, Last, Made, Node, Wake
 from servioticy.domain.cache import Cache
 from servioticy.domain.evaluators.evaluator import Evaluator, Lacking
+from servioticy.domain.evaluators.past import NOW, Moment, Past
 from servioticy.domain.evaluators.steps import Outcome, inputs_read
 from servioticy.domain.evaluators.stepwise import KeptBefore, Stepwise
 from servioticy.domain.operator_code import OperatorCode
@@ -87,6 +88,8 @@ class Step(NamedTuple):
     name: str = ""
     """Of its code, for accounts and suspensions."""
     run: Run = _runs_nothing
+    past: Past | None = None
+    """What history has of its inputs. None: nobody here knows."""
 
 
 class Computation(NamedTuple):
@@ -97,6 +100,8 @@ class Computation(NamedTuple):
     wake: Wake
     at: int
     """The log's time, as in Step."""
+    moment: Moment = NOW
+    """What has happened by now of what the store does not have yet."""
 
 
 class Output(NamedTuple):
@@ -334,7 +339,8 @@ class _Steps(Stepwise):
             raise TookTooLong(thread_time() - self._began, (self._until or 0.0) - self._began)
         try:
             at = self.call.at[self._tree_number] if self.call.at else 0
-            asked = Computation(node, event, wake, at)
+            moment = self.call.moment or self.moment(event)
+            asked = Computation(node, event, wake, at, moment)
             nodes = self.call.wiring.nodes
             name, run = self.call.names[node], self._run_unless_lacking
             return computed(self._operator, nodes, asked, lasts, kept, name, run), 0.0
@@ -383,7 +389,7 @@ def computed(
 
     `name` is that of its code, which `run` has run where the operator asks for it.
     """
-    node, event, wake, at = computation
+    node, event, wake, at, moment = computation
     composite = nodes[node]
     entries = Entries(node, kept)
     inputs: list[Last | None] = []
@@ -400,7 +406,8 @@ def computed(
     trigger = Last(event.node, event.timestamp, b"" if due is not None else event.document)
     source = nodes[event.node].name
     own = lasts.get(node)
-    asked = Step(composite.code, at, argument, trigger, due, source, inputs, own, name, run)
+    past = Past(entries.get, moment)
+    asked = Step(composite.code, at, argument, trigger, due, source, inputs, own, name, run, past)
     times = [each and each.timestamp for each in inputs] if composite.reads else None
     try:
         answer = operator.step(asked, entries)

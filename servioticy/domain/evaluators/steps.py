@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from sandbox.revisions import revision_of
 from sandbox.trees import CLOCK, Bounds, Call, Event, Grown, Kept, Last, Made, Node, Wake, Wiring
@@ -63,11 +63,12 @@ def step(
     lasts: Mapping[int, Last],
     kept: Sequence[Kept] = (),
     at: Sequence[int] = (),
+    moment: Any = None,
 ) -> Call:
     """The computation that an update of a call's tree causes, as a call of its own.
 
     Its wiring has no groups: each input is the stream that is read through it now. `kept` is what
-    the composite keeps, and `at` the log's time.
+    the composite keeps, `at` the log's time, and `moment` what has happened by then.
     """
     composite = call.wiring.nodes[node]
     read = inputs_read(composite, event, wake, lasts)
@@ -94,7 +95,7 @@ def step(
     refused = {0: call.refused[node]} if node in call.refused else {}
     own_names = (call.names[node], *[""] * (len(numbers) - 1))
     theirs = [each._replace(node=0) for each in kept]
-    return Call(wiring, own_names, known, [[alone]], Bounds(1, 1), refused, theirs, at)
+    return Call(wiring, own_names, known, [[alone]], Bounds(1, 1), refused, theirs, at, moment)
 
 
 def inputs_read(

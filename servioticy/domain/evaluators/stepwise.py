@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from sandbox.revisions import revision_of
 from sandbox.trees import NOBODY, Call, Ended, Event, Grown, Kept, Last, Made, Path, Wake
+from servioticy.domain.evaluators.past import Happened, Moment
 from servioticy.domain.evaluators.steps import Lasts, Outcome, decided_here, step
 from servioticy.domain.timing import becomes_last
 from servioticy.domain.verdicts import HOP_LIMIT, SUPERSEDED
@@ -50,6 +51,10 @@ class Stepwise:
     knows_arrivals = True
     """Whether all that arrives at composites that settle comes into the region, and computes."""
 
+    notes_what_happens = True
+    """Whether what streams have got is remembered from tree to tree, for operators that ask what
+    they had."""
+
     def __init__(self, call: Call, ask: Ask) -> None:
         self.call = call
         self.lasts: Lasts = {each.node: each for each in call.lasts}
@@ -58,6 +63,11 @@ class Stepwise:
         self._found: dict[object, tuple[Outcome, float]] = {}
         self._tree_number = 0
         self._computations = 0
+        self._attempt = 0
+        """Of the tree: what an operator finds depends on what has happened in it before."""
+        self._noted = Happened()
+        self.so_far = self._noted
+        """What streams have got in the trees so far, the one that grows too."""
 
     def begin(self, tree: int) -> None:
         """The tree with this number begins; where it begins again, all of it counts anew."""
@@ -110,6 +120,8 @@ class Stepwise:
         tree = self._tree(number, list(events))
         self.lasts.update(tree.lasts)
         self.kept.update(tree.kept)
+        if self.notes_what_happens:
+            self._noted.take(self.so_far)
         return Grown([tree.made], tree.ended, kept=list(tree.kept.values()))
 
     def outcome(
@@ -124,20 +136,34 @@ class Stepwise:
         if composite.keeps:
             theirs = [each for each in kept.values() if each.node == node]
         at = self.call.at[self._tree_number : self._tree_number + 1] if composite.keeps else ()
-        asked = step(self.call, node, event, wake, lasts, theirs, at)
-        key = node, event.path, wake.number, tuple(asked.lasts), tuple(theirs)
+        moment = self.moment(event) if composite.keeps else None
+        asked = step(self.call, node, event, wake, lasts, theirs, at, moment)
+        attempt = self._attempt if composite.keeps else 0
+        key = node, event.path, wake.number, tuple(asked.lasts), tuple(theirs), attempt
         if key not in self._found:
             began = self.clock()
             grown = self._ask(self._tree_number, node, asked)
             self._found[key] = Outcome.of(grown), self.clock() - began
         return self._found[key]
 
+    def moment(self, event: Event) -> Moment:
+        """What has happened by now, where this update wakes a composite."""
+        return Moment(self.so_far, (self._tree_number, len(event.path), event.path))
+
+    def happens(self, event: Event) -> None:
+        """A stream has got this update."""
+        name = self.call.wiring.nodes[event.node].name
+        if name:
+            place = self._tree_number, len(event.path), event.path
+            self.so_far.note(name, event.timestamp, event.document, place)
+
     def _tree(self, number: int, events: list[Event]) -> _Tree:
         """Let the tree grow; where composites settle, until it is known which path comes last."""
         self._found.clear()
         superseded = self._superseded(events) if self.knows_arrivals else frozenset()
-        for _ in range(TRIALS):
+        for self._attempt in range(TRIALS):
             self.begin(number)
+            self.so_far = Happened(self._noted)
             tree = _Tree(self, number, events, superseded)
             tree.grow()
             earlier = _all_but_last(tree.arrived)
@@ -239,6 +265,7 @@ class _Tree:
     def _becomes(self, number: int, state: bytes | None) -> None:
         """An update is its stream's last one from here on, if not older, and wakes others."""
         event = self._updates[number]
+        self._by.happens(event)
         last = self._known.get(event.node)
         if last is None or becomes_last(event.timestamp, last.timestamp):
             kept = last.state if last is not None and state is None else state

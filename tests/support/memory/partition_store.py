@@ -40,6 +40,7 @@ from servioticy.ports.partition_store import (
     ComponentMember,
     Progress,
 )
+from servioticy.ports.past import MAX_BYTES, StoredPast, WantedPast
 from servioticy.ports.put_off import PutOff, TreeKey
 
 PARSED = 16 * 1024 * 1024
@@ -301,6 +302,23 @@ class MemoryPartitionStore:
         with self._state.lock:
             entries = self._state.kept_entries
             return {key: entries[key] for key in wanted if key in entries}
+
+    def past(self, wanted: Sequence[WantedPast]) -> Sequence[Sequence[StoredPast] | None]:
+        """Of each of these what is stored of it; None where that is too much."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return [self._past(each) for each in wanted]
+
+    def _past(self, wanted: WantedPast) -> list[StoredPast] | None:
+        rows = [
+            row
+            for (stream, at), (_partition, row) in self._state.updates.items()
+            if stream in wanted.streams and wanted.begin <= at <= wanted.until
+        ]
+        rows.sort(key=lambda row: (row.timestamp, row.offset, row.position))
+        if len(rows) > wanted.most or sum(len(row.document) for row in rows) > MAX_BYTES:
+            return None
+        return [StoredPast(row.stream_id, row.timestamp, row.document) for row in rows]
 
     def due(self, partition: int, now: int, most: int) -> Sequence[DueEntry]:
         """What is due, the oldest first; at most so many of each tenant."""

@@ -107,26 +107,59 @@ class Contents:
         whole = self.read(panes)
         new: dict[bytes, bytes] = {}
         for argument, found in enumerate(whole):
-            if found is None:
-                continue
-            kept = _Pane(found.aggregate.encode(), [0] * len(self._uses.by))
-            own: dict[bytes, bytes] = {}
-            for number, keys in enumerate(found.by):
-                spread: dict[int, dict[str, bytes]] = {}
-                for value, each in keys.items():
-                    spread.setdefault(_bucket(value), {})[value] = each.encode()
-                for bucket, some in spread.items():
-                    kept.buckets[number] |= 1 << bucket
-                    own[self._key(argument, into, number, bucket)] = _encoder.encode(some)
-            if found.updates is not None:
-                kept.has_updates = True
-                own[self._key(argument, into) + UPDATES] = _encode_updates(found.updates)
-            kept.size = sum(map(len, own.values()))
-            new |= own
-            new[self._key(argument, into)] = _encoder.encode(kept)
+            if found is not None:
+                new |= self._encoded(argument, into, found)
         self._entries.need(new)
         for each_key, content in new.items():
             self._entries.put(each_key, content)
+
+    def make_again(self, pane: int, argument: int, updates: Sequence[Taken]) -> int:
+        """Let these be all that a pane has of an input; how many it had. Raises Ends."""
+        self.know([pane])
+        value = self._entries.get(self._key(argument, pane))
+        before = 0 if value is None else self._read(_panes.decode(value).aggregate).count
+        new = self._encoded(argument, pane, self._of(updates))
+        gone = [each for each in self._keys_of(argument, pane) if each not in new]
+        self._entries.need(new)
+        for key in gone:
+            self._entries.drop(key)
+        for key, content in new.items():
+            self._entries.put(key, content)
+        return before
+
+    def _of(self, updates: Sequence[Taken]) -> Input:
+        """What is to be kept of these. Raises Ends."""
+        whole = Aggregate(self._uses.sketches)
+        by: list[dict[str, Aggregate]] = [{} for _ in self._uses.by]
+        kept = _Updates() if self._uses.updates else None
+        for each in updates:
+            _add(whole, each)
+            for channel, keys in zip(self._uses.by, by, strict=True):
+                value = _text(each.channels.get(channel, {}).get("current-value"))
+                if value is not None:
+                    _add(keys.setdefault(value, Aggregate(self._uses.sketches)), each)
+            if kept is not None:
+                kept.size += len(each.document)
+                kept.kept.append((each.timestamp, each.order, each.document))
+        return Input(whole, by, kept)
+
+    def _encoded(self, argument: int, pane: int, found: Input) -> dict[bytes, bytes]:
+        """That as what is kept of an input in a pane, by keys."""
+        kept = _Pane(found.aggregate.encode(), [0] * len(self._uses.by))
+        own: dict[bytes, bytes] = {}
+        for number, keys in enumerate(found.by):
+            spread: dict[int, dict[str, bytes]] = {}
+            for value, each in keys.items():
+                spread.setdefault(_bucket(value), {})[value] = each.encode()
+            for bucket, some in spread.items():
+                kept.buckets[number] |= 1 << bucket
+                own[self._key(argument, pane, number, bucket)] = _encoder.encode(some)
+        if found.updates is not None:
+            kept.has_updates = True
+            own[self._key(argument, pane) + UPDATES] = _encode_updates(found.updates)
+        kept.size = sum(map(len, own.values()))
+        own[self._key(argument, pane)] = _encoder.encode(kept)
+        return own
 
     def drop(self, panes: Sequence[int], most: int, least: int = 1) -> int:
         """Keep nothing of these panes any more; of how many of them that is so.
@@ -247,16 +280,19 @@ class Contents:
         """The keys of all that is kept of these panes, which have to be known."""
         for pane in panes:
             for argument in range(self._arguments):
-                key = self._key(argument, pane)
-                value = self._entries.get(key)
-                if value is None:
-                    continue
-                yield key
-                kept = _panes.decode(value)
-                if kept.has_updates:
-                    yield key + UPDATES
-                for number, mask in enumerate(kept.buckets):
-                    yield from self._bucket_keys(argument, pane, number, mask)
+                yield from self._keys_of(argument, pane)
+
+    def _keys_of(self, argument: int, pane: int) -> Iterator[bytes]:
+        key = self._key(argument, pane)
+        value = self._entries.get(key)
+        if value is None:
+            return
+        yield key
+        kept = _panes.decode(value)
+        if kept.has_updates:
+            yield key + UPDATES
+        for number, mask in enumerate(kept.buckets):
+            yield from self._bucket_keys(argument, pane, number, mask)
 
     def _read(self, value: bytes) -> Aggregate:
         return Aggregate.decode(value)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from math import gcd
 
 from servioticy.domain.evaluators.operators import Ends
+from servioticy.domain.evaluators.windows.again import Again
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
 from servioticy.domain.evaluators.windows.cutting import Closed, Found
 from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import Head, Pane
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.windows.model import Window
+
+FIRST, LAST = -(2**63), 2**63 - 1
+"""All timestamps."""
 
 
 class Counted:
@@ -27,9 +31,9 @@ class Counted:
         self._folds = folds
         self._is_full = False
 
-    def take(self, taken: Taken, *, is_newest: bool) -> str:
+    def take(self, taken: Taken, again: Again) -> str:
         """Count the update, unless its stream has had a newer one: it may have been counted."""
-        if not is_newest:
+        if not again.is_newest:
             return f"its stream has sent what is as new as {taken.timestamp}"
         head = self._head
         self._add(head.counted // self._pane, taken)
@@ -86,11 +90,16 @@ class Counted:
 class Whole(Counted):
     """One window, of all updates, that comes out with each of them and never ends."""
 
-    def take(self, taken: Taken, *, is_newest: bool) -> str:  # noqa: ARG002
+    def take(self, taken: Taken, again: Again) -> str:
         """Take an update in."""
+        pane = self._head.pane(0)
+        instead = again.instead(pane, FIRST, LAST)
+        self._is_full = True
+        if instead is not None:
+            self._contents.make_again(0, taken.argument, instead)
+            return ""
         self._add(0, taken)
         self._folds.take([0])
-        self._is_full = True
         return ""
 
     def closed(self, _watermark: Watermark, _most: int) -> Found:

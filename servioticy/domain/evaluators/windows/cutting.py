@@ -8,9 +8,10 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol, TypeVar
 
 from servioticy.domain.evaluators.operators import Ends
+from servioticy.domain.evaluators.windows.again import Again
 from servioticy.domain.evaluators.windows.contents import Contents, Input, Taken
 from servioticy.domain.evaluators.windows.folding import Folds
-from servioticy.domain.evaluators.windows.head import Head
+from servioticy.domain.evaluators.windows.head import Head, Pane
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.verdicts import ERROR
 from servioticy.domain.windows.model import Window
@@ -85,10 +86,10 @@ class Cutting(Protocol):
         Raises ValueError where the window cannot be cut in the unit of its timestamps.
         """
 
-    def take(self, taken: Taken, *, is_newest: bool) -> str:
-        """Take an update in, which may be the newest of its stream.
+    def take(self, taken: Taken, again: Again) -> str:
+        """Take an update in, which may be there already.
 
-        Returns why there is no window for it, if so. Raises Ends.
+        Returns why there is no window for it, if so. Raises Ends, and Repeated.
         """
 
     def closed(self, watermark: Watermark, most: int) -> Found:
@@ -123,6 +124,13 @@ class EarlyTimes:
             return None
         before = self._head.told_early
         return (self._head.since if before is None else before) + self._every
+
+
+def make_again(contents: Contents, pane: Pane, updates: Sequence[Taken], window: Window) -> None:
+    """Let these be all that a pane has of their input, one of which came again."""
+    before = contents.make_again(pane.begin, updates[-1].argument, updates)
+    if window.revises:  # the number of its next result is to be greater
+        pane.told += max(0, before + 1 - len(updates))
 
 
 def earlier(one: int | None, other: int | None) -> int | None:

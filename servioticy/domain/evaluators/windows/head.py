@@ -42,7 +42,7 @@ def panes_that_fit(window: Window, members: Sequence[str]) -> int:
     room = _HEAD_BYTES - _BESIDE - _WINDOWS * numbers * _NUMBER_BYTES
     if len(members) <= IN_HEAD:
         room -= sum([len(each.encode("utf-8", "replace")) + _MEMBER_BYTES for each in members])
-    more = 4 * (window.revisions == "discard") + 8 * takes_back_sessions(window)
+    more = 4 * window.revises + 8 * takes_back_sessions(window)
     each = _PANE_BYTES + more + fresh * _FRESH_BYTES + numbers * _NUMBER_BYTES
     return min(MAX_PANES, room // each)
 
@@ -77,7 +77,7 @@ class Pane(msgspec.Struct, array_like=True):
     newest: int
     """The timestamps in it."""
     told: int = 0
-    """How many of its updates have been told and are kept no more."""
+    """How many of its updates are kept no more: they were told, or others took their place."""
     out: int | None = None
     """Of a session: where it ended as its result came out; None: that is not out."""
 

@@ -22,6 +22,7 @@ from servioticy.domain.evaluators.operators import (
     Output,
     Step,
 )
+from servioticy.domain.evaluators.windows.again import Again, Repeated
 from servioticy.domain.evaluators.windows.conditions import Conditions
 from servioticy.domain.evaluators.windows.contents import Contents, Taken, channels_of
 from servioticy.domain.evaluators.windows.counted import Counted, Whole
@@ -247,11 +248,16 @@ class _Computation:
         if self._window.time == "arrival":
             timestamp = step.at
         before = self._watermark.note(step.source, timestamp)
-        if timestamp == before and self._window.time == "event":
+        order = head.taken + 1
+        taken = Taken(argument, timestamp, document, channels_of(document), order)
+        again = Again(step, self._window, self._code.inputs[argument], taken, before)
+        try:
+            late = self._cutting.take(taken, again)
+        except Repeated as repeated:
+            return STALE, str(repeated)
+        head.taken = order
+        if late and again.repeats_newest:
             return STALE, f"it repeats the newest update of its stream, {timestamp}"
-        head.taken += 1
-        taken = Taken(argument, timestamp, document, channels_of(document), head.taken)
-        late = self._cutting.take(taken, is_newest=before is None or timestamp > before)
         if late:
             return LATE, late
         return self._folds.problem or (COLLECTED, "")

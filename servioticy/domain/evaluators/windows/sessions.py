@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from servioticy.domain.evaluators.windows.again import Again
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
 from servioticy.domain.evaluators.windows.cutting import (
     MAX_EARLY,
@@ -15,6 +16,7 @@ from servioticy.domain.evaluators.windows.cutting import (
     come_out,
     earlier,
     first_of,
+    make_again,
 )
 from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import NEVER, Head, Pane
@@ -52,9 +54,11 @@ class Sessions:
             head.over = max(head.over, head.closed)
         self._contents = contents
 
-    def take(self, taken: Taken, *, is_newest: bool) -> str:  # noqa: ARG002
+    def take(self, taken: Taken, again: Again) -> str:
         """Take an update into the sessions that it belongs to, which are one from here on."""
         head, timestamp = self._head, taken.timestamp
+        if self._takes_again(taken, again):
+            return ""
         oldest = newest = timestamp
         joined: list[Pane] = []
         for each in head.panes:
@@ -81,6 +85,27 @@ class Sessions:
         self._add(first, taken)
         return ""
 
+    def _takes_again(self, taken: Taken, again: Again) -> bool:
+        """Whether the update takes the place of one that a session has, which is as long then."""
+        timestamp = taken.timestamp
+        inside = [each for each in self._head.panes if each.oldest <= timestamp <= each.newest]
+        if not inside:
+            again.instead(None, timestamp, timestamp)
+            return False
+        pane = inside[0]
+        meeting = [
+            each
+            for each in self._head.panes
+            if each.oldest <= pane.newest and pane.oldest <= each.newest
+        ]
+        is_alone = len(meeting) == 1
+        instead = again.instead(pane, pane.oldest, pane.newest, is_alone=is_alone)
+        if instead is None:
+            return False
+        self._note_taken(pane)
+        make_again(self._contents, pane, instead, self._window)
+        return True
+
     def _become_one(self, joined: Sequence[Pane]) -> None:
         """These are the first of them from here on."""
         head, first = self._head, joined[0]
@@ -96,6 +121,11 @@ class Sessions:
             head.changed.pop(each.begin, None)
 
     def _add(self, pane: Pane, taken: Taken) -> None:
+        self._note_taken(pane)
+        self._contents.add(pane.begin, taken)
+
+    def _note_taken(self, pane: Pane) -> None:
+        """Note that something is in a session that is in no result of it yet."""
         head = self._head
         if self._lateness and self._end(pane) <= head.closed:
             head.changed[pane.begin] = NEVER
@@ -104,7 +134,6 @@ class Sessions:
             head.changed.pop(pane.begin, None)
             if self._times.are:
                 head.early[pane.begin] = NEVER
-        self._contents.add(pane.begin, taken)
 
     def closed(self, watermark: Watermark, most: int) -> Found:
         """What has changed, what has ended, and what comes out before it does."""

@@ -10,6 +10,7 @@ from operator import add
 from typing import NamedTuple
 
 from servioticy.domain.evaluators.operators import Ends
+from servioticy.domain.evaluators.windows.again import Again
 from servioticy.domain.evaluators.windows.contents import Contents, Taken
 from servioticy.domain.evaluators.windows.cutting import (
     MAX_DROPPED,
@@ -21,6 +22,7 @@ from servioticy.domain.evaluators.windows.cutting import (
     come_out,
     earlier,
     first_of,
+    make_again,
 )
 from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import Head, Pane
@@ -51,6 +53,7 @@ class Timed:
         self, window: Window, head: Head, contents: Contents, folds: Folds, most: int
     ) -> None:
         self._most_panes = most
+        self._window = window
         self._grid = grid_of(window, head.per_second)
         self._is_sliding = window.kind == "sliding"
         self._lateness = -(-window.lateness * head.per_second // 1000)
@@ -62,7 +65,7 @@ class Timed:
         self._contents = contents
         self._folds = folds
 
-    def take(self, taken: Taken, *, is_newest: bool) -> str:  # noqa: ARG002
+    def take(self, taken: Taken, again: Again) -> str:
         """Take an update into its pane; it is too late where all windows of that are over."""
         head = self._head
         span = self._grid.pane_of(taken.timestamp)
@@ -70,6 +73,7 @@ class Timed:
         if not self._grid.ends(span, head.over, last):
             return f"all windows with updates of {taken.timestamp} have ended"
         pane = head.pane(span.begin)
+        instead = again.instead(pane, span.begin, span.end - 1)
         if pane is None:
             check_room(head, self._most_panes, taken.timestamp, "panes of windows")
             pane = Pane(span.begin, taken.timestamp, taken.timestamp)
@@ -80,6 +84,9 @@ class Timed:
             head.changed[span.begin] = head.over
         if self._times.are and last > head.closed:
             head.early[span.begin] = head.closed
+        if instead is not None:
+            make_again(self._contents, pane, instead, self._window)
+            return ""
         self._contents.add(span.begin, taken)
         self._folds.take(self._grid.ends(span, head.over, last))
         return ""

@@ -1,0 +1,182 @@
+"""Updates that come again, of a timestamp that their stream has already."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from windowed_composite import BASE, Composite, windows
+
+from sandbox.revisions import revision_of
+from servioticy.domain.evaluators.operators import Answer
+from servioticy.domain.evaluators.windows import again
+
+TUMBLING = {"type": "tumbling", "size": "10s"}
+LATE = TUMBLING | {"lateness": "20s"}
+
+
+def of(answer: Answer) -> dict[str, Any]:
+    """What the only window tells of its only input."""
+    (output,) = answer.outputs
+    (air,) = json.loads(output.document)["windows"]
+    assert isinstance(air, dict)
+    return air
+
+
+@pytest.mark.parametrize("at", [3, 5, 8])
+def test_an_update_of_an_older_time_takes_the_place_of_the_former(at: int) -> None:
+    c = Composite(TUMBLING, code="air.quantile('v', 0.5) + air.updates + air.by('room')")
+    for each in (3, 5, 8):
+        c.put(each, each, room="first")
+    assert c.put(at, 1, room="again").kind == "collected"
+    air = of(c.put(10))
+
+    values = [1 if each == at else each for each in (3, 5, 8)]
+    assert air["count"] == 3
+    assert air["sum"] == {"v": sum(values)}
+    assert (air["min"], air["max"]) == ({"v": 1}, {"v": max(values)})
+    assert (air["first"]["v"], air["last"]["v"]) == (values[0], values[-1])
+    found = [each["channels"]["v"]["current-value"] for each in air["updates"]]
+    assert found == values
+    counts = {room: each["count"] for room, each in air["by"]["room"].items()}
+    assert counts == {"first": 2, "again": 1}
+
+
+def test_one_that_says_the_same_changes_nothing_and_reads_one_row() -> None:
+    c = Composite(TUMBLING)
+    for at in (3, 5, 8):
+        c.put(at)
+    entries, asked = dict(c.entries), c.asked
+    answer = c.put(5)
+
+    assert (answer.kind, answer.message) == (
+        "stale",
+        f"it repeats what its stream has of {BASE + 5}",
+    )
+    assert c.asked == asked + 2, "what every computation looks at, and the former"
+    assert c.entries.keys() == entries.keys()
+    assert of(c.put(10))["count"] == 3
+
+
+def test_what_comes_in_order_asks_no_history() -> None:
+    c = Composite(TUMBLING, "a", "b")
+    for at in (1, 3, 5, 7):
+        c.put(at, member="a")
+        c.put(at - 1, member="b", at=at)
+    wanted: list[Any] = []
+    c._past = wanted.append  # type: ignore[method-assign]
+    c.put(9, member="a")
+    c.put(8, member="b")
+
+    assert not wanted
+
+
+def test_what_changes_a_result_that_is_out_is_a_revision_with_a_greater_number() -> None:
+    c = Composite(LATE)
+    c.put(3, 3)
+    c.put(5, 5)
+    assert windows(c.put(12)) == [(0, 10, 2)]
+    answer = c.put(3, 30)
+    assert of(answer)["sum"] == {"v": 35}
+    assert [revision_of(each.document) for each in answer.outputs] == [(3, False, False)]
+    again_ = c.put(5, 50)
+    assert of(again_)["sum"] == {"v": 80}
+    assert [revision_of(each.document) for each in again_.outputs] == [(4, False, False)]
+    last = c.put(7, 7)
+    assert (of(last)["count"], of(last)["sum"]) == (3, {"v": 87})
+    assert [revision_of(each.document) for each in last.outputs] == [(5, False, False)]
+
+
+def test_the_former_result_is_taken_back_before_it() -> None:
+    c = Composite(LATE | {"revisions": "retract"})
+    c.put(3, 3)
+    c.put(12)
+    outputs = c.put(3, 4).outputs
+    sums = [json.loads(each.document)["windows"][0]["sum"]["v"] for each in outputs]
+    marks = [revision_of(each.document) for each in outputs]
+    assert sums == [3, 4]
+    assert marks == [(1, False, True), (2, False, False)]
+
+
+def test_an_early_result_tells_of_it() -> None:
+    c = Composite(TUMBLING | {"emit": "updates"})
+    c.put(3, 3)
+    c.put(5, 5)
+    answer = c.put(3, 4)
+    assert of(answer)["sum"] == {"v": 9}
+    assert [revision_of(each.document) for each in answer.outputs] == [(3, True, False)]
+
+
+def test_in_hopping_windows_it_changes_those_that_it_is_in() -> None:
+    c = Composite({"type": "hopping", "size": "20s", "every": "10s"})
+    c.put(5, 1)
+    c.put(15, 1)
+    c.put(5, 7)
+    sums = [json.loads(each.document)["windows"][0]["sum"]["v"] for each in c.put(60).outputs]
+    assert sums == [8, 1]
+
+
+def test_a_session_keeps_its_ends() -> None:
+    c = Composite({"type": "session", "gap": "10s", "emit": "updates"})
+    for at in (1, 4, 8):
+        c.put(at, at)
+    answer = c.put(1, 100)
+    assert windows(answer) == [(1, 18, 3)]
+    assert of(answer)["sum"] == {"v": 112}
+
+
+def test_the_window_of_all_updates_counts_it_once() -> None:
+    c = Composite({"type": "global"})
+    c.put(1, 1)
+    c.put(5, 5)
+    air = of(c.put(1, 3))
+    assert (air["count"], air["sum"]) == (2, {"v": 8})
+
+
+@pytest.mark.parametrize("window", [LATE | {"revisions": "discard"}, {"type": "count", "size": 3}])
+def test_what_cannot_be_made_again_counts_as_it_came_first(window: dict[str, Any]) -> None:
+    c = Composite(window)
+    for at in (1, 2, 2, 1):
+        answer = c.put(at, at)
+    assert answer.kind in ("stale", "late")
+    assert c.told()["updates"] >= 2
+    if window["type"] == "tumbling":
+        assert of(c.put(12))["count"] == 2
+    else:
+        assert of(c.put(3))["count"] == 3
+
+
+def test_more_than_so_many_are_not_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(again, "MOST", 4)
+    c = Composite(TUMBLING)
+    for at in range(4):
+        c.put(at, 1)
+    assert c.put(1, 5).kind == "collected"
+    c.put(4, 1)
+    answer = c.put(1, 9)
+
+    assert answer.kind == "stale"
+    assert "more than 4 updates" in answer.message
+    assert of(c.put(10))["sum"] == {"v": 9}, "the first one was replaced, the second was not"
+
+
+def test_what_was_in_no_window_of_this_version_is_taken() -> None:
+    """History has it, and the windows that are open do not."""
+    c = Composite(TUMBLING)
+    c.put(3)
+    c.put(5)
+    c.be(TUMBLING | {"size": "20s"})
+    c.put(6)
+    assert c.put(3, 9).kind == "collected"
+    assert of(c.put(20))["sum"] == {"v": 10}
+
+
+def test_what_others_make_of_their_streams_is_not_known_here() -> None:
+    c = Composite(TUMBLING)
+    c._past = lambda key: None  # type: ignore[method-assign]
+    c.put(3)
+    c.put(5)
+    assert c.put(5, 7).kind == "stale"
+    assert c.put(3, 7).kind == "collected"
+    assert of(c.put(10))["count"] == 3
