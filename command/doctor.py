@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,10 @@ from urllib.parse import urlsplit
 from command import found as where
 from command import listening, running
 from operators.layers import lacking, layers
+from operators.queues.link import MOST_BYTES
+from operators.queues.probe import probed
+from operators.queues.resp import address
+from operators.queues.server import Server
 from sandbox import InfraError
 from servioticy import logs, terminal
 from servioticy.bootstrap import present_log, sandbox_pool
@@ -22,7 +27,7 @@ from servioticy.domain import log_loss
 from servioticy.embedded import classes, jars, java, javascript, unprivileged
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
-from servioticy.errors import ServioticyError, SetupError
+from servioticy.errors import ServioticyError, SetupError, Unavailable
 from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.log_identity import PostgresLogIdentity
@@ -94,6 +99,8 @@ def examine(settings: Settings) -> Iterator[Check]:
     yield _javascript(settings)
     yield _sandbox(settings)
     yield _operators()
+    if settings.operators.transport == "queue":
+        yield _queues(settings)
     yield _java(settings)
     yield _jars(settings)
     yield _disk(settings)
@@ -184,6 +191,23 @@ def _operators() -> Check:
     if not enough:
         detail += "; no programs of strangers run here"
     return Check("operators", True, detail)
+
+
+def _queues(settings: Settings) -> Check:
+    """Whether the store between the pipeline and programs will do."""
+    own = settings.operators
+    with tempfile.TemporaryDirectory(prefix="queues-") as folder:
+        server = Server(lambda: Path(folder), MOST_BYTES)
+        try:
+            place = address(own.store, own.store_ca) if own.store else server.address()
+            return Check("queues", True, f"{probed(place)}{'' if own.store else ', our own'}")
+        except Unavailable as error:
+            remedy = (
+                "correct SERVIOTICY_OPERATORS_STORE, or set SERVIOTICY_OPERATORS_TRANSPORT=socket"
+            )
+            return Check("queues", False, str(error), remedy)
+        finally:
+            server.close()
 
 
 def _javascript(settings: Settings) -> Check:

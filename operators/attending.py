@@ -220,6 +220,9 @@ class Attendant:
     def _fail(self, line: Line, reason: str) -> None:
         """End a process that has failed, and ask what it was asked again: of another one."""
         instance = line.instance
+        if instance is not None and instance.lost:
+            self._lose(line, instance.lost)
+            return
         was_ready = instance is not None and instance.is_ready
         self._end(line)
         reason = f"{reason}{line.last_words()}"
@@ -231,6 +234,14 @@ class Attendant:
         if not was_ready:
             line.starts_failed += 1
             self._note_failed_start(line, reason)
+
+    def _lose(self, line: Line, reason: str) -> None:
+        """End a process that cannot be reached, and ask what it was asked again: of another."""
+        self._end(line)
+        line.problem = f"it could not be reached: {reason}"
+        line.note_failure(self._clock())
+        line.put_back(blame=False)
+        log.warning("operator_lost", extra={"operator": line.program.name, "reason": reason[:200]})
 
     def _failed_ours(self, line: Line) -> None:
         """Go on behind a fault of ours: the others are attended to."""

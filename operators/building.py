@@ -7,13 +7,20 @@ from pathlib import Path
 
 from operators.attending import Bounds
 from operators.instance import Place
+from operators.links import Links, Pairs
 from operators.node import Node
+from operators.queues.link import MOST_BYTES, Queues
+from operators.queues.resp import address
+from operators.queues.server import Server
 from operators.registry import Registry
 from operators.shelf import Shelf
 from operators.telling import Telling
 from servioticy.ports.programs import KnownPrograms, Program, Question, Reply
 from servioticy.ports.stored_programs import StoredPrograms
 from servioticy.settings import Settings
+
+OWN_BYTES = 32 * 1024 * 1024
+"""What an empty store takes, generously."""
 
 
 class Programs:
@@ -32,7 +39,8 @@ class Programs:
             start_seconds=own.start_seconds,
             idle_seconds=own.idle_seconds,
         )
-        place = Place(self._shelf.base, strangers=own.protection == "required")
+        self._links = _links(settings, self._shelf)
+        place = Place(self._shelf.base, own.protection == "required", self._links)
         self._node = Node(self._shelf, place, bounds)
         name = f"{socket.gethostname()}/{partition}"
         self._telling = Telling(registry, name, self._node.running)
@@ -53,4 +61,17 @@ class Programs:
         """End all of them."""
         self._telling.close()
         self._node.close()
+        self._links.close()
         self._shelf.close()
+
+
+def _links(settings: Settings, shelf: Shelf) -> Links:
+    """What is between the platform and programs here."""
+    own = settings.operators
+    if own.transport == "socket":
+        return Pairs()
+    if own.store:
+        place = address(own.store, own.store_ca)
+        return Queues(lambda: place, lambda: None)
+    server = Server(shelf.aside, OWN_BYTES + own.places * MOST_BYTES)
+    return Queues(server.address, server.close)

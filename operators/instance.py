@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import sandbox
 from operators.errors import Misbehaved
 from operators.guest.launch import SOCKET
 from operators.guest.root import TEMPORARY
+from operators.links import Links, Pairs
 from operators.manifest import Described
 from operators.runtimes import PATH, runtime
 from operators.wire import Reader
@@ -48,13 +48,15 @@ class Place(NamedTuple):
     """an empty folder, over which each makes its root, for itself alone"""
     strangers: bool
     """whether programs are of people who are not the platform's own: then all layers are needed"""
+    links: Links = Pairs()
+    """what is between it and the platform"""
 
 
 class Instance:
     """A process. Not for several threads."""
 
     def __init__(self, described: Described, folder: Path, place: Place) -> None:
-        """Begin it. Raises NotAnOperator, OSError."""
+        """Begin it. Raises NotAnOperator, Unavailable, OSError."""
         found = runtime(described.command, folder)
         manifest = described.manifest
         asked: dict[str, object] = {
@@ -68,7 +70,8 @@ class Instance:
             "temporary": TEMPORARY_BYTES,
             "strangers": place.strangers,
         }
-        self.socket, theirs = socket.socketpair()
+        self._link = place.links.link()
+        self.socket, theirs = self._link.ours, self._link.theirs
         self.output, output = os.pipe()
         self.status, status = os.pipe()
         asked["descriptors"] = theirs.fileno(), status
@@ -109,6 +112,11 @@ class Instance:
     def pid(self) -> int:
         """Of the first process, which the program ends with."""
         return self._process.pid
+
+    @property
+    def lost(self) -> str:
+        """Why it cannot be reached any more, by nobody's fault; "" if it is not so."""
+        return self._link.lost
 
     def send(self, frame: bytes) -> None:
         """Send as much as goes; the rest by `flush`. Raises OSError."""

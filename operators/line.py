@@ -141,13 +141,16 @@ class Line:
         wait = 0.0 if self.described is None else self.described.manifest.wait_seconds
         return self.waiting[0].came + wait
 
-    def put_back(self) -> list[Asked]:
-        """Let what was asked wait again, each to be asked alone; return who is to blame."""
+    def put_back(self, blame: bool = True) -> list[Asked]:
+        """Let what was asked wait again, each to be asked alone; return who is to blame.
+
+        Not `blame`: it waits as if it had not been asked.
+        """
         alone = len(self.asked) == 1
         blamed = []
         for each in reversed(list(self.asked.values())):
-            each.attempts += 1
-            if alone and each.attempts >= MOST_ATTEMPTS:
+            each.attempts += blame
+            if blame and alone and each.attempts >= MOST_ATTEMPTS:
                 blamed.append(each)
             else:
                 self.waiting.appendleft(each)

@@ -62,6 +62,7 @@ class Shelf:
         self._stored = stored
         self._most_bytes = most_bytes
         self._held: OrderedDict[str, int] = OrderedDict()
+        self._aside: list[tuple[Path, int]] = []
         self._lock = threading.Lock()
         self._clear()
 
@@ -89,9 +90,21 @@ class Shelf:
                 self._make_room()
         return archives.described(files), folder
 
+    def aside(self) -> Path:
+        """Make an empty folder, for who runs here alone; it goes with `close`, or when we die."""
+        self._place.mkdir(mode=0o755, parents=True, exist_ok=True)
+        made = self._beside()
+        with self._lock:
+            self._aside.append(made)
+        return made[0]
+
     def close(self) -> None:
         """Hold nothing any more."""
         with self._lock:
+            for folder, locked in self._aside:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(locked)
+            self._aside.clear()
             for descriptor in self._held.values():
                 os.close(descriptor)
             self._held.clear()

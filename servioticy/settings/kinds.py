@@ -34,6 +34,13 @@ BrokerUrl = Annotated[
         description="empty, or mqtt://HOST:PORT or mqtts://HOST:PORT, nothing more",
     ),
 ]
+StoreUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^((redis|valkey)s?://([^\s/?#@]+@)?[^\s/?#@]+(/\d{0,5})?)?$",
+        description="empty, or redis[s]://[USER:PASSWORD@]HOST[:PORT][/DATABASE]",
+    ),
+]
 BridgeTenants = Annotated[
     Mapping[
         Annotated[str, Meta(pattern=r"^([A-Za-z0-9_-]{1,50}(/[A-Za-z0-9_-]{1,50}){0,3})?$")],

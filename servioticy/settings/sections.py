@@ -25,6 +25,7 @@ from servioticy.settings.kinds import (
     Prefix,
     Seconds,
     SparkConf,
+    StoreUrl,
     setting,
 )
 from servioticy.settings.outward import (
@@ -219,6 +220,20 @@ class Operators:
         "",
         "folder of unpacked programs (default: `operators` in the data folder)",
         name="operators",
+    )
+    transport: Literal["socket", "queue"] = setting(
+        "socket",
+        "what is between the pipeline and such a process: a socket, or a queue in a store in "
+        "memory (Valkey, Redis)",
+    )
+    store: StoreUrl = setting(
+        "",
+        "that store, in place of one that each partition brings along; who is named there has to "
+        "be allowed to make users (`ACL SETUSER`)",
+        secret=True,
+    )
+    store_ca: str = setting(
+        "", "PEM file of the authorities that vouch for that store (empty: those of the machine)"
     )
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,10 @@ from operator_folders import (
 )
 
 from operators.attending import Bounds
+from operators.links import Links, Pairs
+from operators.queues.link import MOST_BYTES, Queues
+from operators.queues.resp import Connection
+from operators.queues.server import Server
 from operators.room import QUESTION_BYTES, Room
 from servioticy.ports.programs import Program, ProgramOutput
 
@@ -40,6 +45,31 @@ def count(event, state):
     return [(event.timestamp + 1, {"count": state.get("count")})]
 serve(count)
 """
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A store for all tests here."""
+    server = Server(lambda: tmp_path_factory.mktemp("store"), 20 * MOST_BYTES)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(params=["socket", "queue"])
+def links(request: pytest.FixtureRequest) -> Iterator[Links]:
+    """Both ways between the platform and a program; nothing is left of them behind a test."""
+    if request.param == "socket":
+        yield Pairs()
+        return
+    server: Server = request.getfixturevalue("store")
+    queues = Queues(server.address, lambda: None)
+    yield queues
+    queues.close()
+    asks = Connection(server.address())
+    assert asks.calls([("ACL", "USERS"), ("DBSIZE",)]) == [[b"default"], 0]
+    asks.close()
 
 
 def raw(body: str) -> str:
@@ -106,10 +136,12 @@ def test_the_sample_of_each_kit_runs(
     assert lines < 100
 
 
-def test_state_comes_with_the_question_and_goes_with_the_reply(tmp_path: Path) -> None:
+def test_state_comes_with_the_question_and_goes_with_the_reply(
+    tmp_path: Path, links: Links
+) -> None:
     """A process remembers nothing that was not committed."""
     folder = write(tmp_path / "a", COUNT, state=True)
-    with node_of({PROGRAM: folder}, tmp_path) as node:
+    with node_of({PROGRAM: folder}, tmp_path, links=links) as node:
         first = answers(node, [question(1, values=[5, 6])])[b"q1"]
         again = answers(node, [question(1, values=[5, 6])])[b"q1"]
         second = answers(node, [question(2, state=first.state)])[b"q2"]
@@ -124,10 +156,10 @@ def test_state_comes_with_the_question_and_goes_with_the_reply(tmp_path: Path) -
     assert first.processor_seconds + again.processor_seconds + second.processor_seconds > 0
 
 
-def test_questions_are_answered_in_their_order(tmp_path: Path) -> None:
+def test_questions_are_answered_in_their_order(tmp_path: Path, links: Links) -> None:
     """First in, first out, in frames of at most a batch."""
     folder = write(tmp_path / "a", ECHO, batch={"max": 7})
-    with node_of({PROGRAM: folder}, tmp_path) as node:
+    with node_of({PROGRAM: folder}, tmp_path, links=links) as node:
         found = answers(node, [question(number) for number in range(300)])
 
     assert list(found) == [b"q%d" % number for number in range(300)]
@@ -137,7 +169,7 @@ def test_questions_are_answered_in_their_order(tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_program_raises_is_the_error_of_its_question(tmp_path: Path) -> None:
+def test_what_a_program_raises_is_the_error_of_its_question(tmp_path: Path, links: Links) -> None:
     """The others are answered, by the same process, and nothing of it is kept."""
     main = """
 from servioticy_operator import serve
@@ -146,7 +178,7 @@ def some(event, state):
     return {"value": 10 / event.value("value")}
 serve(some)
 """
-    with node_of({PROGRAM: write(tmp_path / "a", main)}, tmp_path) as node:
+    with node_of({PROGRAM: write(tmp_path / "a", main)}, tmp_path, links=links) as node:
         found = answers(node, [question(number) for number in (1, 0, 2)])
         restarts = node.running()[0].restarts
 
@@ -156,7 +188,7 @@ serve(some)
     assert restarts == 0
 
 
-def test_a_question_that_ends_its_process_is_to_blame_alone(tmp_path: Path) -> None:
+def test_a_question_that_ends_its_process_is_to_blame_alone(tmp_path: Path, links: Links) -> None:
     """Those that came with it are asked again, of another process, and answered."""
     main = """
 import os
@@ -168,7 +200,7 @@ def some(event, state):
     return event.channels
 serve(some)
 """
-    with node_of({PROGRAM: write(tmp_path / "a", main)}, tmp_path) as node:
+    with node_of({PROGRAM: write(tmp_path / "a", main)}, tmp_path, links=links) as node:
         found = answers(node, [question(number) for number in range(6)])
 
     assert list(found) == [b"q%d" % number for number in range(6)]
@@ -176,10 +208,10 @@ serve(some)
     assert [each.error for each in found.values()].count("") == 5
 
 
-def test_a_process_that_dies_once_is_begun_again(tmp_path: Path) -> None:
+def test_a_process_that_dies_once_is_begun_again(tmp_path: Path, links: Links) -> None:
     """With the state as of the last commit; nobody is told."""
     folder = write(tmp_path / "a", COUNT)
-    with node_of({PROGRAM: folder}, tmp_path) as node:
+    with node_of({PROGRAM: folder}, tmp_path, links=links) as node:
         first = answers(node, [question(1)])[b"q1"]
         pid = node.running()[0].pid
         assert pid is not None
@@ -209,18 +241,25 @@ send(b'{"replies": [{"id": "1", "state": ' + b"1" * 1000000 + b"}]}")""",
     "allocates for ever": "kept = [bytearray(1 << 20) for _ in range(1 << 20)]",
 }
 
+OF_FRAMES = {
+    *("sends too long a frame", "sends half a frame", "never ends its frame", "sends no JSON"),
+    *("sends empty frames", "is ready again and again", "computes for ever"),
+}
+"""Those that whoever carries frames has to do with."""
 
-def test_who_sends_what_is_no_answer_is_ended(tmp_path: Path) -> None:
+
+def test_who_sends_what_is_no_answer_is_ended(tmp_path: Path, links: Links) -> None:
     """Its question gets an error, the neighbour's is answered."""
     limits = {"answer": "400ms", "memory": "64MiB"}
     folders, names = {}, {}
-    for tenant, (name, body) in enumerate(NAUGHTY.items(), 2):
+    tried = NAUGHTY if isinstance(links, Pairs) else OF_FRAMES
+    for tenant, (name, body) in enumerate(((each, NAUGHTY[each]) for each in tried), 2):
         main = raw(f'say({{"ready": True}})\nasked = read()\n{body}\nread()')
         program = Program(tenant, "naughty", 1)
         folders[program] = write(tmp_path / f"{tenant}", main, limits=limits)
         names[program] = name
     folders[PROGRAM] = write(tmp_path / "good", ECHO)
-    with node_of(folders, tmp_path, Bounds(4)) as node:
+    with node_of(folders, tmp_path, Bounds(4), links=links) as node:
         found = answers(node, [question(each.tenant, each) for each in folders])
         told = {each.program: each for each in node.running()}
 
@@ -231,7 +270,9 @@ def test_who_sends_what_is_no_answer_is_ended(tmp_path: Path) -> None:
         assert told[program].problem, name
 
 
-def test_an_answer_to_what_was_answered_before_ends_the_process(tmp_path: Path) -> None:
+def test_an_answer_to_what_was_answered_before_ends_the_process(
+    tmp_path: Path, links: Links
+) -> None:
     """And what it was asked meanwhile is asked again, of another one."""
     main = raw("""
 say({"ready": True})
@@ -241,7 +282,7 @@ read()
 say({"replies": [{"id": asked[0]["id"]}]})
 read()
 """)
-    with node_of({PROGRAM: write(tmp_path / "a", main)}, tmp_path) as node:
+    with node_of({PROGRAM: write(tmp_path / "a", main)}, tmp_path, links=links) as node:
         assert answers(node, [question(1)])[b"q1"].error == ""
         assert answers(node, [question(2)])[b"q2"].error == ""
         assert node.running()[0].restarts == 1
@@ -257,7 +298,9 @@ WRONG = {
 }
 
 
-def test_an_answer_that_breaks_a_rule_is_an_error_of_its_question(tmp_path: Path) -> None:
+def test_an_answer_that_breaks_a_rule_is_an_error_of_its_question(
+    tmp_path: Path, links: Links
+) -> None:
     """The process goes on; what the composite keeps stays as it was."""
     main = raw("""
 say({"ready": True})
@@ -268,7 +311,7 @@ while True:
 """)
     folder = write(tmp_path / "a", main)
     (folder / "wrong").write_text(json.dumps(list(WRONG.values())))
-    with node_of({PROGRAM: folder}, tmp_path) as node:
+    with node_of({PROGRAM: folder}, tmp_path, links=links) as node:
         asked = [question(number, state=b'{"a":1}') for number in range(len(WRONG))]
         found = answers(node, asked)
         restarts = node.running()[0].restarts
@@ -279,7 +322,7 @@ while True:
     assert restarts == 0
 
 
-def test_the_largest_answers_are_taken(tmp_path: Path) -> None:
+def test_the_largest_answers_are_taken(tmp_path: Path, links: Links) -> None:
     """At their borders: a state of 64 KiB and 10,000 outputs."""
     main = raw("""
 say({"ready": True})
@@ -288,7 +331,7 @@ for each in read():
     say({"replies": [{"id": each["id"], "outputs": outputs, "state": "x" * 65534}]})
 read()
 """)
-    with node_of({PROGRAM: write(tmp_path / "a", main)}, tmp_path) as node:
+    with node_of({PROGRAM: write(tmp_path / "a", main)}, tmp_path, links=links) as node:
         reply = answers(node, [question(1)])[b"q1"]
 
     assert reply.error == ""
@@ -372,10 +415,10 @@ def test_no_tenant_has_all_places(tmp_path: Path) -> None:
     assert most == 2
 
 
-def test_who_is_forgotten_ends_and_answers_no_more(tmp_path: Path) -> None:
+def test_who_is_forgotten_ends_and_answers_no_more(tmp_path: Path, links: Links) -> None:
     """And the room that its questions took is there again."""
     main = "import time\nfrom servioticy_operator import serve\nserve(lambda *_: time.sleep(1000))"
-    with node_of({PROGRAM: write(tmp_path / "a", main)}, tmp_path) as node:
+    with node_of({PROGRAM: write(tmp_path / "a", main)}, tmp_path, links=links) as node:
         assert node.ask(question(1))
         until(lambda: node.running()[0].state == "serving")
         pid = node.running()[0].pid
@@ -434,7 +477,7 @@ serve(lambda event, state: event.channels)
     assert [each.error for each in found.values()] == [""] * 20
 
 
-def test_a_program_may_be_asked_in_bulk(tmp_path: Path) -> None:
+def test_a_program_may_be_asked_in_bulk(tmp_path: Path, links: Links) -> None:
     """What has come for several composites together is one call, each with its own state."""
     main = """
 from servioticy_operator import serve
@@ -445,7 +488,7 @@ def all_of_them(events):
 serve(batch=all_of_them)
 """
     folder = write(tmp_path / "a", main, batch={"max": 6, "wait": "5s"})
-    with node_of({PROGRAM: folder}, tmp_path) as node:
+    with node_of({PROGRAM: folder}, tmp_path, links=links) as node:
         asked = [question(each, composite=f"so/{each}", values=[1, 2]) for each in range(3)]
         found = answers(node, asked)
 
@@ -455,7 +498,7 @@ serve(batch=all_of_them)
         assert reply.state == b'{"composite":"so/%d"}' % number
 
 
-def test_messagepack_is_another_spelling_of_the_same(tmp_path: Path) -> None:
+def test_messagepack_is_another_spelling_of_the_same(tmp_path: Path, links: Links) -> None:
     """As the manifest says; the kits speak JSON."""
     import msgspec
 
@@ -475,17 +518,17 @@ stream.read(1)
 """)
     folder = write(tmp_path / "a", main, message="msgpack")
     assert msgspec.msgpack.encode({"id": "1"}) == b"\x81\xa2id\xa11"
-    with node_of({PROGRAM: folder}, tmp_path) as node:
+    with node_of({PROGRAM: folder}, tmp_path, links=links) as node:
         reply = answers(node, [question(1)])[b"q1"]
 
     assert reply.error == ""
     assert reply.outputs == [ProgramOutput(0, None, b'{"a":2.5}')]
 
 
-def test_idle_processes_end(tmp_path: Path) -> None:
+def test_idle_processes_end(tmp_path: Path, links: Links) -> None:
     """And another one is begun when something comes."""
     folder = write(tmp_path / "a", ECHO)
-    with node_of({PROGRAM: folder}, tmp_path, Bounds(idle_seconds=0.0)) as node:
+    with node_of({PROGRAM: folder}, tmp_path, Bounds(idle_seconds=0.0), links=links) as node:
         answers(node, [question(1)])
         until(lambda: node.running()[0].state == "ended")
 

@@ -18,6 +18,7 @@ from operators.attending import Bounds
 from operators.errors import NotAnOperator
 from operators.instance import Place
 from operators.layers import lacking, layers
+from operators.links import Links, Pairs
 from operators.manifest import Described
 from operators.node import Node
 from operators.room import Room
@@ -60,11 +61,12 @@ def node_of(
     bounds: Bounds | None = None,
     strangers: bool = False,
     room: Room | None = None,
+    links: Links | None = None,
 ) -> Iterator[Node]:
     """Run a node with these programs."""
     root = base / "root"
     root.mkdir(exist_ok=True)
-    node = Node(Folders(folders), Place(root, strangers), bounds, room=room)
+    node = Node(Folders(folders), Place(root, strangers, links or Pairs()), bounds, room=room)
     try:
         yield node
     finally:

@@ -39,6 +39,7 @@ class Process:
         self.used = 0.0
         self.used_at_last = 0.0
         self.has_ended = False
+        self.lost = ""
 
     def send(self, frame: bytes) -> None:
         self.sent.append(frame)
@@ -245,6 +246,23 @@ def test_who_never_answers_pays_with_the_failed_reply(stage: Stage) -> None:
     assert [each.processor_seconds for each in stage.replies] == [2.0]
     assert line.pay() == 0.5
     assert line.pay() == 0.0
+
+
+def test_who_cannot_be_reached_is_not_to_blame(stage: Stage) -> None:
+    """What it was asked waits as if it had not been asked, in its order, however often."""
+    line, process = stage.line(None)
+    stage.attend()
+    (asked,) = line.asked.values()
+    asked.attempts = MOST_ATTEMPTS
+    process.lost = "the store is gone"
+    stage.attendant.hear(line, process, True)
+
+    assert stage.replies == []
+    assert [*line.waiting] == [asked]
+    assert asked.attempts == MOST_ATTEMPTS
+    assert (line.restarts, line.starts_failed) == (1, 0)
+    assert "the store is gone" in line.problem
+    assert process.has_ended
 
 
 def test_an_ended_process_still_tells_what_it_has_used() -> None:

@@ -1,0 +1,1 @@
+"""The second way between the platform and programs: lists in a store in memory."""
