@@ -12,7 +12,7 @@ from operators.instance import Instance
 from operators.manifest import Described
 from operators.room import QUESTION_BYTES
 from operators.wire import Spelling
-from servioticy.ports.programs import Program, Question, Reply
+from servioticy.ports.programs import MAX_STATE_BYTES, Program, Question, Reply
 
 MOST_ATTEMPTS = 2
 """A question that was asked alone, and so often, and ended its process, is to blame."""
@@ -123,6 +123,8 @@ class Line:
         taken: list[Asked] = []
         events = content = 0
         for each in self.waiting:
+            if each.question.after is not None:
+                continue  # what it comes after is not answered
             events += len(each.question.events)
             content += each.size
             too_many = events > manifest.batch or content > MOST_FRAME_BYTES
@@ -132,8 +134,8 @@ class Line:
         is_full = len(taken) < len(self.waiting) or events >= manifest.batch
         if not is_full and now < self.gathers_until():
             return []
-        for _ in taken:
-            self.waiting.popleft()
+        for each in taken:
+            self.waiting.remove(each)
         return taken
 
     def gathers_until(self) -> float:
@@ -202,7 +204,8 @@ class Line:
 
 def size_of(question: Question) -> int:
     """How much room a question takes."""
-    content = sum(map(len, question.events)) + len(question.state or b"")
+    state = MAX_STATE_BYTES if question.after is not None else len(question.state or b"")
+    content = sum(map(len, question.events)) + state
     return QUESTION_BYTES + content + len(question.composite)
 
 

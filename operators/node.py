@@ -57,6 +57,8 @@ class Node:
         self._lines: dict[Program, Line] = {}
         self._forgotten: list[Line] = []
         self._replies: list[tuple[Line, Asked, Reply]] = []
+        self._open: dict[bytes, Asked | None] = {}
+        """Questions that are not answered, with the one that comes after each, if there is."""
         self._room = room or Room()
         self._unfetched = 0
         self._attendant = Attendant(
@@ -74,13 +76,19 @@ class Node:
         _check(question)
         size, program = size_of(question), question.program
         with self._lock:
-            if self._is_closed or not self._room.take(program.tenant, size):
+            after = question.after
+            is_late = after is not None and after not in self._open
+            if self._is_closed or is_late or not self._room.take(program.tenant, size):
                 return False
             now = self._clock()
             line = self._lines.get(program)
             if line is None:
                 line = self._lines[program] = Line(program, used=now)
-            line.come.append(Asked(question, now, size))
+            asked = Asked(question, now, size)
+            line.come.append(asked)
+            self._open[question.id] = None
+            if after is not None:
+                self._open[after] = asked
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="operators", daemon=True)
                 self._thread.start()
@@ -167,6 +175,7 @@ class Node:
             left = self._attendant.forget(line)
             with self._lock:
                 for each in left:
+                    self._open.pop(each.question.id, None)
                     self._room.give_back(line.program.tenant, each.size)
         for program in self._attendant.attend(lines):
             with self._lock:
@@ -181,6 +190,9 @@ class Node:
 
     def _deliver(self, line: Line, asked: Asked, reply: Reply) -> None:
         with self._answered:
+            after = self._open.pop(reply.id, None)
+            if after is not None:
+                after.question = after.question._replace(state=reply.state, after=None)
             self._replies.append((line, asked, reply))
             self._unfetched += bytes_of(reply)
             self._answered.notify_all()

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from pipeline.immediate_executor import ImmediateExecutor
-from pipeline.state.asking import AskedPrograms
+from pipeline.state.manifests import AskedPrograms
 from pipeline.work import Row
 
 

@@ -35,7 +35,7 @@ from pipeline.spark.bundles import unpack
 from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox
 from pipeline.spark.listening import Listener
-from pipeline.state.asking import AskedPrograms
+from pipeline.state.manifests import AskedPrograms
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import InfraError, SandboxPool

@@ -9,7 +9,6 @@ import msgspec
 import orjson
 
 from servioticy.domain.documents.updates import MAX_TIMESTAMP
-from servioticy.domain.evaluators.programs import Head
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import AnsweredEvent, AnsweredOutput, AnswerRecord
 from servioticy.ports.programs import MAX_STATE_BYTES, Program, ProgramOutput, Reply
@@ -37,8 +36,11 @@ class Asked(NamedTuple):
     state: bytes | None
     timestamps: Sequence[int]
     """Of each event."""
-    leaves_state: bool
+    leaves_state: bool = False
     """Whether there is a state, and the program was to begin with none."""
+    after: bytes = b""
+    """The id of the question that it is asked behind, from the state that this one leaves; empty:
+    none."""
 
 
 class _Wrong(Exception):
@@ -61,6 +63,21 @@ def answer_of(asked: Asked, reply: Reply, at: int) -> AnswerRecord | None:
         events = [AnsweredEvent(asked.first, asked.timestamps[0], (), wrong)]
         reply = reply._replace(state=asked.state)
     keeps = reply.state == asked.state and not asked.leaves_state
+    return _record(asked, at, events, reply.state, keeps=keeps)
+
+
+def refusal(asked: Asked, why: str, at: int) -> AnswerRecord:
+    """Return the record that answers each of these events with an error."""
+    events = [
+        AnsweredEvent(number, timestamp, (), why)
+        for number, timestamp in enumerate(asked.timestamps, asked.first)
+    ]
+    return _record(asked, at, events, None, keeps=True)
+
+
+def _record(
+    asked: Asked, at: int, events: Sequence[AnsweredEvent], state: bytes | None, *, keeps: bool
+) -> AnswerRecord:
     return AnswerRecord(
         *asked.stream,
         at,
@@ -69,28 +86,10 @@ def answer_of(asked: Asked, reply: Reply, at: int) -> AnswerRecord | None:
         asked.begun,
         asked.states,
         tuple(events),
-        None if keeps else reply.state,
+        None if keeps else state,
         keeps,
-    )
-
-
-def refusal(
-    stream: StreamRef, program: Program, queue: Head, timestamps: Sequence[int], why: str, at: int
-) -> AnswerRecord:
-    """Return the record that answers the oldest that wait, of these timestamps, with an error."""
-    events = [
-        AnsweredEvent(number, timestamp, (), why)
-        for number, timestamp in enumerate(timestamps, queue.first)
-    ]
-    return AnswerRecord(
-        *stream,
-        at,
-        program.name,
-        program.version,
-        queue.begun,
-        queue.states,
-        tuple(events),
-        keeps=True,
+        question=asked.id.decode(),
+        after=asked.after.decode(),
     )
 
 

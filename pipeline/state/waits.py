@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from servioticy.domain.evaluators.programs import STATE, Head, entry, waiting_of
+from servioticy.domain.evaluators.programs import STATE, entry, waiting_of
 from servioticy.ports.partition_store import PartitionStore
 
 MAX_EVENT_BYTES = 1024 * 1024
@@ -24,12 +24,14 @@ class Waits(NamedTuple):
     state: bytes | None
 
 
-def waits_of(store: PartitionStore, stream_id: int, queue: Head, version: int, most: int) -> Waits:
-    """Return so many of those that wait in a queue, or as many of the first as fit.
+def waits_of(
+    store: PartitionStore, stream_id: int, begun: int, numbers: range, version: int
+) -> Waits:
+    """Return those that wait under these numbers, of a queue that has begun then, or the first.
 
-    `version` is told with each; none are returned where it is stored otherwise by now.
+    As many as fit into a question. `version` is told with each; none are returned where it is
+    stored otherwise by now.
     """
-    numbers = range(queue.first, queue.first + most)
     kept = store.kept([(stream_id, key) for key in (STATE, *map(entry, numbers))])
     events: list[bytes] = []
     timestamps: list[int] = []
@@ -50,7 +52,7 @@ def waits_of(store: PartitionStore, stream_id: int, queue: Head, version: int, m
                 waiting.timestamp,
                 waiting.channels,
                 version,
-                queue.begun,
+                begun,
                 number,
             )
         )

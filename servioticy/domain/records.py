@@ -115,6 +115,11 @@ class AnswerRecord(msgspec.Struct, tag="answer", tag_field="kind", frozen=True):
     keeps: bool = False
     ends: bool = True
     """Whether its last event is that of the whole answer."""
+    question: str = ""
+    """Which question it answers. No two have the same, whoever has asked."""
+    after: str = ""
+    """The question behind which that one was asked, if so: from the state that its answer leaves.
+    Then it is taken in right behind that answer, or not at all."""
 
     @property
     def origin(self) -> StreamRef:

@@ -73,6 +73,9 @@ class Question(NamedTuple):
     events: Sequence[bytes]
     """each compact JSON: an object with `stream`, `timestamp`, `channels`,
     `version` and `correlation`, oldest first; at most MAX_EVENTS and MAX_QUESTION_BYTES"""
+    after: bytes | None = None
+    """the id of a question of the same composite and program that is not answered yet: the state
+    of this one is what the reply to that one has. None: it is `state`"""
 
 
 class ProgramOutput(NamedTuple):
@@ -111,7 +114,8 @@ class Programs(Protocol):
     """
 
     def ask(self, question: Question) -> bool:
-        """Take a question. False: there is no room now, ask later. Never blocks.
+        """Take a question. False: there is no room now, or what it comes after has been answered
+        already; ask later. Never blocks.
 
         Raises ValueError where it is larger than said above.
         """

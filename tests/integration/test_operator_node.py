@@ -169,6 +169,37 @@ def test_questions_are_answered_in_their_order(tmp_path: Path, links: Links) -> 
     ]
 
 
+def test_what_is_asked_after_a_question_goes_on_with_what_that_one_leaves(
+    tmp_path: Path, links: Links
+) -> None:
+    """Before it is answered. What raises, or ends its process, leaves what was there."""
+    main = """
+import os, signal
+from servioticy_operator import serve
+def count(event, state):
+    state.put("count", state.get("count", 0) + 1)
+    if event.value("value") == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if event.value("value") == 5:
+        raise ValueError("five")
+    return {"count": state.get("count")}
+serve(count)
+"""
+    folder = write(tmp_path / "a", main, state=True)
+    asked = [question(1, state=b'{"count":10}')]
+    asked += [question(n)._replace(after=b"q%d" % (n - 1)) for n in range(2, 8)]
+    with node_of({PROGRAM: folder}, tmp_path, links=links) as node:
+        replies = answers(node, asked)
+        assert not node.ask(question(8)._replace(after=b"q7")), "it is answered already"
+        assert not node.ask(question(9)._replace(after=b"nobody"))
+        assert node.room_taken == 0
+
+    assert list(replies) == [each.id for each in asked]
+    counts = [json.loads(each.state or b"")["count"] for each in replies.values()]
+    assert counts == [11, 12, 12, 13, 13, 14, 15]
+    assert [bool(each.error) for each in replies.values()] == [n in (3, 5) for n in range(1, 8)]
+
+
 def test_what_a_program_raises_is_the_error_of_its_question(tmp_path: Path, links: Links) -> None:
     """The others are answered, by the same process, and nothing of it is kept."""
     main = """

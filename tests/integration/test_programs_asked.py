@@ -20,7 +20,7 @@ from python_evaluator import PythonEvaluator
 from pipeline.batching.means import Means
 from pipeline.engine import Engine
 from pipeline.limits import Limits
-from pipeline.state.asking import AskedPrograms
+from pipeline.state.manifests import AskedPrograms
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names

@@ -17,6 +17,7 @@ from servioticy.domain.records import AnswerRecord, DefinitionRecord, LogRecord,
 from servioticy.ports.programs import Manifest, Program, ProgramOutput, Question, Reply
 
 DAY_MS = 86_400_000
+WHIM = "whim"
 
 
 class Raised(Exception):
@@ -45,7 +46,11 @@ def played(version: int, counts: dict[str, int], timestamp: int, value: int) -> 
 
 
 class Whimsical:
-    """Programs that answer by whim: late, twice, or have no room."""
+    """Programs that answer by whim: late, twice, or have no room.
+
+    What they keep has a whim of its own, on which depends what they make next: two that are asked
+    the same go on differently.
+    """
 
     def __init__(self, whim: Callable[[int], int]) -> None:
         """`whim` returns a number below the one that it is given."""
@@ -53,11 +58,15 @@ class Whimsical:
         self._open: list[Question] = []
         self._again: list[Reply] = []
         self.asked: list[Question] = []
+        self.ahead = 0
+        """Questions that were asked before that which they come after was answered."""
 
     def ask(self, question: Question) -> bool:
-        assert question[1:3] not in [each[1:3] for each in self._open]
+        before = [each.id for each in self._open if each[1:3] == question[1:3]]
+        assert question.after is None or question.after == before[-1], "none is passed over"
         if self._whim(4) == 0:
             return False
+        self.ahead += question.after is not None
         self._open.append(question)
         self.asked.append(question)
         return True
@@ -65,18 +74,28 @@ class Whimsical:
     def replies(self, _wait_seconds: float) -> Sequence[Reply]:
         found, self._again = self._again, []
         for each in list(self._open):
-            if self._whim(3):
-                self._open.remove(each)
-                reply = answer(each)
+            first = next(other for other in self._open if other[1:3] == each[1:3])
+            if self._whim(3) and first.id == each.id:
+                reply = self._answer(first)
                 found.append(reply)
                 if self._whim(3) == 0:
                     self._again.append(reply)
         return found
 
+    def _answer(self, question: Question) -> Reply:
+        """Answer the oldest of its composite; what comes after it goes on with what it leaves."""
+        self._open.remove(question)
+        reply = answer(question, self._whim(5))
+        self._open = [
+            each._replace(state=reply.state, after=None) if each.after == question.id else each
+            for each in self._open
+        ]
+        return reply
+
     def die(self) -> None:
         """What it was asked by a worker that is gone is answered to the next one."""
-        self._again += [answer(each) for each in self._open]
-        self._open.clear()
+        while self._open:
+            self._again.append(self._answer(self._open[0]))
 
     def forget(self, _program: Program) -> None:
         raise AssertionError
@@ -85,8 +104,8 @@ class Whimsical:
         raise AssertionError
 
 
-def answer(question: Question) -> Reply:
-    """What comes of a question."""
+def answer(question: Question, whim: int | None = None) -> Reply:
+    """What comes of a question, and a whim that is kept."""
     counts = json.loads(question.state or b"{}")
     outputs: list[ProgramOutput] = []
     try:
@@ -99,6 +118,8 @@ def answer(question: Question) -> Reply:
                 outputs.append(ProgramOutput(number, timestamp, json.dumps(channels).encode()))
     except Raised as error:
         return Reply(question.id, (), question.state, str(error), 0.001)
+    if whim is not None:
+        counts[WHIM] = whim
     return Reply(question.id, outputs, json.dumps(counts).encode(), "", 0.001)
 
 
@@ -123,6 +144,7 @@ class _Waits:
     def __init__(self) -> None:
         self.queue: deque[tuple[int, int]] = deque()
         self.answered = self.states = 0
+        self.last = ""
         self.counts: dict[str, int] = {}
         self.left_by: int | None = None
 
@@ -161,6 +183,9 @@ class Interpreter:
         asked = first, record.states, record.version
         if asked != (waits.answered, waits.states, self._version):
             return
+        if record.after not in ("", waits.last):
+            return
+        waits.last = record.question
         waits.states += 1
         waits.answered += len(record.events)
         if waits.left_by not in (None, self._version) and not self._keeps_state[self._version]:
@@ -175,6 +200,8 @@ class Interpreter:
                 self.verdicts[record.stream, "error"] += 1
                 continue
             self._grow(self._right(record.stream, timestamp, made))
+        if record.state is not None:
+            counts[WHIM] = json.loads(record.state)[WHIM]
         waits.counts, waits.left_by = counts, self._version
 
     def _right(self, stream: str, timestamp: int, made: list[Any]) -> list[tuple[str, int, int]]:

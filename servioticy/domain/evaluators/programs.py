@@ -84,6 +84,8 @@ class Head(msgspec.Struct, array_like=True):
     program: str = ""
     version: int = 0
     """Who has left the last one."""
+    answered: str = ""
+    """The question whose answer has been taken in last; empty: what it leaves is not kept."""
 
     @property
     def waiting(self) -> int:
@@ -165,6 +167,8 @@ def _taken_in(step: Step, entries: Entries, queue: Head) -> Answer:
     asked = answer.begun, event.number, answer.states, answer.program, answer.version
     if asked != (queue.begun, queue.first, queue.states, code.name, code.version):
         return NOTHING
+    if answer.after and answer.after != queue.answered:  # of another state than is kept
+        return NOTHING
     key = entry(event.number)
     queue.size -= len(entries.get(key) or b"")
     queue.first += 1
@@ -177,9 +181,11 @@ def _taken_in(step: Step, entries: Entries, queue: Head) -> Answer:
 def _keep_state(answer: AnswerRecord, entries: Entries, queue: Head) -> str:
     """Keep what the program does from here on; or say what is wrong with that."""
     queue.states += 1
+    queue.answered = ""
     if len(answer.state or b"") > MAX_VALUE_BYTES:
         return f"a program keeps {MAX_VALUE_BYTES} bytes at most"
     queue.program, queue.version = answer.program, answer.version
+    queue.answered = answer.question
     if answer.keeps:
         return ""
     if answer.state is None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import pytest
 from asked_programs import KnownToAll, a_manifest, answer
 from memory import MemoryPlatform
 from new_service_objects import new_service_object
@@ -15,11 +16,10 @@ from python_evaluator import PythonEvaluator
 from pipeline.batching.means import Means
 from pipeline.engine import Engine
 from pipeline.limits import Limits
-from pipeline.state.asking import (
-    LOST_SECONDS,
-    UNKNOWN_SECONDS,
-    AskedPrograms,
-)
+from pipeline.state import chains
+from pipeline.state.asking import LOST_SECONDS
+from pipeline.state.chains import MAX_AHEAD
+from pipeline.state.manifests import UNKNOWN_SECONDS, AskedPrograms
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
@@ -48,8 +48,10 @@ class Asked:
         found, self._replies = self._replies, []
         return found
 
-    def answer(self, question: Question) -> None:
-        self._replies.append(answer(question))
+    def answer(self, question: Question) -> Reply:
+        reply = answer(question)
+        self._replies.append(reply)
+        return reply
 
     def forget(self, _program: Program) -> None:
         raise AssertionError
@@ -127,7 +129,7 @@ def test_as_many_are_asked_about_as_the_program_takes() -> None:
     bench = Bench(a_manifest(batch=3))
     bench.put(10, 11, 22, 23)
 
-    (question,) = bench.programs.questions
+    question = bench.programs.questions[0]
     assert values_of(question) == [10, 11, 22]
     assert question.composite == "so0/p0"
     assert question.state is None
@@ -248,3 +250,58 @@ def test_an_answer_is_taken_in_though_no_rows_come() -> None:
     assert bench.task.patience == 0.0
     bench.task.rest()
     assert b'"answer"' in bench.platform.state.log[0][-1]
+
+
+def test_several_are_asked_each_behind_the_one_before() -> None:
+    """Where the program has not answered, only what fills a question."""
+    bench = Bench(a_manifest(batch=2))
+    bench.put(10, 11, 22, 23, 34)
+    first, second = bench.programs.questions
+    assert [values_of(each) for each in (first, second)] == [[10, 11], [22, 23]]
+    assert (first.after, second.after) == (None, first.id)
+
+    reply = bench.programs.answer(first)
+    bench.programs.answer(second._replace(state=reply.state))
+    bench.task.take(())
+    (third,) = bench.programs.questions[2:]
+    assert values_of(third) == [34], "the log has not told of the answers yet"
+    assert third.after is None
+    assert json.loads(third.state or b"") == {"1": 2, "2": 2}, "as the second left it"
+    bench.programs.answer(third)
+    bench.work()
+    bench.work()
+    assert bench.verdicts() == {"collected": 5, "emitted": 5}
+    assert len(bench.programs.questions) == 3
+
+
+@pytest.mark.parametrize(
+    ("values", "batch", "questions"),
+    [(range(3 * MAX_AHEAD), 2, MAX_AHEAD), (range(20), 1, MAX_AHEAD), (range(5), 2, 2)],
+)
+def test_so_many_are_open_of_a_stream(values: range, batch: int, questions: int) -> None:
+    bench = Bench(a_manifest(batch=batch))
+    bench.put(*(12 * each + 10 for each in values))
+    assert len(bench.programs.questions) == questions
+
+
+def test_so_many_bytes_are_open_of_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chains, "MAX_AHEAD_BYTES", 200)
+    bench = Bench(a_manifest(batch=1))
+    bench.put(*range(10, 20))
+    size = len(bench.programs.questions[0].events[0])
+    assert len(bench.programs.questions) == -(-200 // size)
+
+
+def test_what_was_asked_behind_an_answer_that_is_none_is_asked_again() -> None:
+    bench = Bench(a_manifest(batch=2))
+    bench.put(10, 6, 22, 23)  # the second one raises
+    first, second = bench.programs.questions
+    reply = bench.programs.answer(first)
+    bench.programs.answer(second._replace(state=reply.state))
+    for _ in range(20):
+        bench.work()
+        for each in bench.programs.questions[2:][-1:]:
+            bench.programs.answer(each)
+    asked = [values_of(each) for each in bench.programs.questions]
+    assert asked == [[10, 6], [22, 23], [10], [6, 22], [6], [22], [23]]
+    assert bench.verdicts() == {"collected": 4, "emitted": 3, "error": 1}

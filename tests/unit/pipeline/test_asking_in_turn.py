@@ -10,7 +10,8 @@ import pytest
 from asked_programs import KnownToAll, Whimsical, a_manifest
 
 from pipeline.limits import Limits
-from pipeline.state.asking import MAX_OPEN, AskedPrograms, Asking
+from pipeline.state.asking import MAX_OPEN, Asking
+from pipeline.state.manifests import AskedPrograms
 from servioticy.domain.model import StreamRef
 from servioticy.ports.programs import Program
 
@@ -26,13 +27,9 @@ def test_tenants_whose_programs_never_answer_do_not_have_all_questions(
     asking = Asking(partition, asked, lambda: 0.0, lambda: 0.0, Limits(9, 9))
     candidates: list[Any] = []
 
-    def ask(_programs: object, each: Any, _manifest: object) -> bool:
-        opened: Any = SimpleNamespace(
-            asked=SimpleNamespace(program=each.program, id=b"%d" % len(asking._open)),
-            answered_at=None,
-            is_about=lambda _candidate: True,
-        )
-        asking._open[each.stream] = opened
+    def ask(_programs: object, each: Any, _question: object) -> bool:
+        opened: Any = SimpleNamespace(asked=SimpleNamespace(program=each.program))
+        asking._open.setdefault(each.stream, []).append(opened)
         return True
 
     def come(tenant: int) -> None:
@@ -44,11 +41,19 @@ def test_tenants_whose_programs_never_answer_do_not_have_all_questions(
         )
         asking._look(programs)
 
-    monkeypatch.setattr(asking, "_candidates", lambda _to_ask: candidates)
+    asking._candidates = candidates
+    monkeypatch.setattr(asking, "_forget_all_but", lambda _candidates: None)
     monkeypatch.setattr(asking, "_ask", ask)
-    monkeypatch.setattr(asking, "_is_enough", lambda *_: True)
+    monkeypatch.setattr(asking, "_question", lambda *_: object())
     for tenant in range(1, 6):
         come(tenant)
 
-    has = Counter(each.asked.program.tenant for each in asking._open.values())
-    assert has == {1: 32, 2: 16, 3: 8, 4: 4, 5: 2}
+    opened = [each for chain in asking._open.values() for each in chain]
+    assert Counter(each.asked.program.tenant for each in opened) == {
+        1: 32,
+        2: 16,
+        3: 8,
+        4: 4,
+        5: 2,
+    }
+    assert max(map(len, asking._open.values())) == 1, "each stream has one before any has two"

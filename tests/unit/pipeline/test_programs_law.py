@@ -20,7 +20,7 @@ from pipeline.batching.means import Means
 from pipeline.engine import Engine
 from pipeline.limits import Limits
 from pipeline.sharing.fairness import Fairness
-from pipeline.state.asking import AskedPrograms
+from pipeline.state.manifests import AskedPrograms
 from pipeline.task import Task
 from sandbox import argument_names
 from servioticy.domain.evaluators.every import every
