@@ -11,19 +11,14 @@ import argparse
 import os
 import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-import operators
+from benchmarks import operators_bulk
+from benchmarks.operator_nodes import TRANSPORTS, ask, node_with
 from benchmarks.sandbox import forward
-from operators import manifest
-from operators.instance import Place
-from operators.manifest import Described
 from operators.node import Node
 from servioticy.bootstrap import sandbox_pool
-from servioticy.errors import Unavailable
 from servioticy.ports.programs import Program, Question
 from servioticy.settings import Settings
 
@@ -40,71 +35,53 @@ EVENT = (
 _Asked = dict[bytes, float]
 
 
-class _Folders:
-    """A program that is in a folder, in any version."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def folder(self, _program: Program) -> tuple[Described, Path]:
-        return manifest.read((self._folder / manifest.FILE).read_bytes()), self._folder
-
-
 def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print latencies at each rate, throughput by batch size, and the time of an update."""
     parser = argparse.ArgumentParser("servioticy bench operators")
+    parser.add_argument("what", nargs="?", default="forward", choices=("forward", "bulk"))
     parser.add_argument("--seconds", type=float, default=5.0, help="of each rate (5)")
-    seconds = parser.parse_args(arguments).seconds
+    parser.add_argument(
+        "--scale", type=float, default=10.0, help="bulk: how many times as fast (10)"
+    )
+    options = parser.parse_args(arguments)
     print(f"load {os.getloadavg()[0]:.1f}")
+    if options.what == "bulk":
+        operators_bulk.run(options.scale)
+        return
     pool = sandbox_pool(settings)
     try:
         grow = forward(pool)
         grow(1)
         for rate in RATES:
-            _print("JavaScript", rate, _paced_calls(grow, rate, seconds))
+            _print("JavaScript", rate, _paced_calls(grow, rate, options.seconds))
     finally:
         pool.close()
     for language in ("python", "node"):
         if shutil.which("node") is None and language == "node":
             continue
-        with tempfile.TemporaryDirectory() as place:
-            _language(language, Path(place), seconds)
+        for transport in TRANSPORTS:
+            _forward(language, transport, options.seconds)
 
 
-def _language(language: str, place: Path, seconds: float) -> None:
-    room, folder = Path(operators.__path__[0]), place / "operator"
-    for each in ("samples", "kits"):
-        shutil.copytree(room / each / language, folder, dirs_exist_ok=True)
-    if language == "python":
-        (folder / "main.py").write_text(PYTHON)
-    (place / "root").mkdir()
-    node = Node(_Folders(folder), Place(place / "root", strangers=False))
-    try:
-        started = _ask(node, 1, 1)
-        print(f"{language}: from its first question to its answer {1000 * started:.0f} ms")
+def _forward(language: str, transport: str, seconds: float) -> None:
+    files = {"main.py": PYTHON} if language == "python" else {}
+    with node_with(language, files, transport, name="forward") as node:
+        name = f"{language}, {transport}"
+        print(f"{name}: from its first question to its answer {1000 * _ask(node, 1, 1):.0f} ms")
         for rate in RATES:
-            _print(language, rate, _paced(node, rate, seconds))
+            _print(name, rate, _paced(node, rate, seconds))
         for batch in BATCHES:
-            count = max(1, 20_000 // batch)
-            took = sum(_ask(node, 1, batch) for _ in range(min(count, 200)))
-            print(f"  {min(count, 200) * batch / took:10,.0f} events/s in questions of {batch}")
+            count = min(max(1, 20_000 // batch), 200)
+            took = sum(_ask(node, 1, batch) for _ in range(count))
+            print(f"  {count * batch / took:10,.0f} events/s in questions of {batch}")
         took = _ask(node, 2, 1)
         print(f"  another version: {1000 * took:.0f} ms to its first answer, the first goes on")
-    finally:
-        node.close()
 
 
 def _ask(node: Node, version: int, events: int) -> float:
     """Ask one question; the seconds until it is answered."""
     began = time.perf_counter()
-    program = Program(1, "forward", version)
-    if not node.ask(Question(b"1", program, "so/s", None, [EVENT] * events)):
-        raise Unavailable("there is no room")
-    while not (replies := node.replies(10.0)):
-        if time.perf_counter() - began > 60:
-            raise Unavailable("it does not answer")
-    if replies[0].error:
-        raise Unavailable(replies[0].error)
+    ask(node, Question(b"1", Program(1, "forward", version), "so/s", None, [EVENT] * events))
     return time.perf_counter() - began
 
 
@@ -143,6 +120,6 @@ def _paced_calls(grow: Callable[[int], object], rate: int, seconds: float) -> li
 def _print(name: str, rate: int, times: list[float]) -> None:
     cut = statistics.quantiles(times, n=100)
     print(
-        f"  {name:10} forward at {rate:6,}/s: {1000 * statistics.fmean(times):6.2f} ms mean, "
+        f"  {name:16} forward at {rate:6,}/s: {1000 * statistics.fmean(times):6.2f} ms mean, "
         f"{1000 * cut[49]:6.2f} p50, {1000 * cut[94]:6.2f} p95, {1000 * cut[98]:6.2f} p99"
     )

@@ -16,7 +16,8 @@ import orjson
 
 import operators
 import sandbox
-from operators.errors import Misbehaved
+from operators.errors import Misbehaved, NotAnOperator
+from operators.guest import root
 from operators.guest.launch import SOCKET
 from operators.guest.root import TEMPORARY
 from operators.links import Links, Pairs
@@ -26,6 +27,8 @@ from operators.wire import Reader
 
 OUTPUT_BYTES = 16_384
 """Of what a program prints the last so many are kept."""
+
+NO_NETWORK = "network: this platform gives programs none (operators_protection = required)"
 
 READ_BYTES = 256 * 1024
 TEMPORARY_BYTES = 16 * 1024 * 1024
@@ -57,12 +60,16 @@ class Instance:
 
     def __init__(self, described: Described, folder: Path, place: Place) -> None:
         """Begin it. Raises NotAnOperator, Unavailable, OSError."""
+        if described.network and place.strangers:
+            raise NotAnOperator(NO_NETWORK)
         found = runtime(described.command, folder)
+        shown = [*found.shown, *(root.NETWORK if described.network else ())]
         manifest = described.manifest
         asked: dict[str, object] = {
             "folder": str(folder),
             "base": str(place.base),
-            "shown": found.shown,
+            "shown": [each for each in shown if Path(each).exists()],
+            "network": described.network,
             "command": found.command,
             "environment": environment(manifest.memory_bytes),
             "memory": manifest.memory_bytes,

@@ -34,6 +34,8 @@ class Described(NamedTuple):
     """run in the operator's folder: the first word is a file of that, or found on the PATH"""
     message: str
     """how frames are spelt: `json` or `msgpack`"""
+    network: bool = False
+    """whether it asks for the machine's network, which programs of strangers do not get"""
 
 
 def is_name(text: str) -> bool:
@@ -49,7 +51,7 @@ def read(content: bytes) -> Described:
         given = msgspec.json.decode(content, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise NotAnOperator(f"{FILE}: {error}") from error
-    known = {"name", "language", "command", "message", "batch", "state", "limits"}
+    known = {"name", "language", "command", "message", "batch", "state", "limits", "network"}
     _only(given, known, "")
     name = _text(given, "name", "")
     if not is_name(name):
@@ -62,6 +64,9 @@ def read(content: bytes) -> Described:
     state = given.get("state", True)
     if not isinstance(state, bool):
         raise NotAnOperator(f"{FILE}: state: true or false")
+    network = given.get("network", False)
+    if not isinstance(network, bool):
+        raise NotAnOperator(f"{FILE}: network: true or false")
     language = _text(given, "language", "other")
     if not is_name(language):
         raise NotAnOperator(f"{FILE}: language: 1 to 63 of a-z, 0-9 and inner hyphens")
@@ -81,7 +86,7 @@ def read(content: bytes) -> Described:
         memory_bytes=int(memory),
         processes=_count(limits, "limits.processes", "processes", MOST_PROCESSES, USUAL_PROCESSES),
     )
-    return Described(name, manifest, _command(given), message)
+    return Described(name, manifest, _command(given), message, network)
 
 
 def _command(given: dict[str, Any]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from api.services import Services
 from operators import archives, manifest
 from operators.archives import MAX_ARCHIVE_BYTES
 from operators.errors import NotAnOperator
+from operators.instance import NO_NETWORK
 from operators.layers import lacking, layers
 from servioticy.domain.access import Right
 from servioticy.domain.quotas import OPERATORS
@@ -49,6 +50,8 @@ def blueprint(services: Services) -> Blueprint:
         if services.settings.operators.protection == "required" and (reason := _why_not()):
             raise Conflict(f"This machine cannot enclose programs: {reason}")
         content, files, described = _sent(operator)
+        if services.settings.operators.protection == "required" and described.network:
+            raise Denied(NO_NETWORK)
         digest = archives.digest(files)
         newest = stored.row("newest", tenant=tenant, name=operator)
         if newest is not None and newest[1] == digest:

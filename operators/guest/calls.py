@@ -76,8 +76,18 @@ PROGRAM = Calls(
 )
 """What a program may do."""
 
+WITH_NETWORK = Calls(
+    (
+        *PROGRAM.allowed,
+        *((42, 203), (49, 200), (50, 201), (43, 202), (288, 242), (307, 269), (299, 243)),
+    ),
+    (*PROGRAM.by_argument, Rule((41, 198), 0, values=(socket.AF_INET, socket.AF_INET6))),
+    PROGRAM.absent,
+)
+"""What one may do that has the machine's network."""
 
-def prove(program_socket: int) -> None:
+
+def prove(program_socket: int, network: bool) -> None:
     """Try what must not succeed, each by its own call. Raises SeccompRefused."""
 
     def addresses() -> None:
@@ -92,6 +102,8 @@ def prove(program_socket: int) -> None:
         "another root": lambda: os.chroot("/"),
         "another user": lambda: os.setuid(os.getuid()),
     }
+    if network:
+        del attempts["socket"]
     for name, attempt in attempts.items():
         try:
             attempt()

@@ -19,6 +19,7 @@ import os
 import resource
 import select
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from operators.guest import calls, root
@@ -42,7 +43,7 @@ Layers = dict[str, str]
 
 def main(specification: str) -> None:
     """Become the program of this JSON: `folder`, `base`, `shown`, `command`, `environment`,
-    `memory`, `processes`, `temporary`, `strangers`, `descriptors`."""
+    `memory`, `processes`, `temporary`, `strangers`, `network`, `descriptors`."""
     asked = json.loads(specification)
     away = [fcntl.fcntl(each, fcntl.F_DUPFD, STATUS + 1) for each in asked["descriptors"]]
     for each, number in zip(away, (SOCKET, STATUS), strict=True):
@@ -53,7 +54,7 @@ def main(specification: str) -> None:
     owner = os.getppid()
     limits.tie(owner)
     os.nice(5)
-    layers = _unshare()
+    layers = _unshare(asked["network"])
     user = FIRST_USER + os.getpid()
     watched, life = os.pipe()
     pid = os.fork()
@@ -78,14 +79,22 @@ def main(specification: str) -> None:
     os._exit(125)
 
 
-def _unshare() -> Layers:
+def _unshare(network: bool) -> Layers:
+    if network:
+        return _left({name: flags for name, flags in _NEW.items() if name != "network"}) | {
+            "network": "it has asked for it"
+        }
+    return _left(_NEW)
+
+
+def _left(new: Mapping[str, int]) -> Layers:
     user, group = os.geteuid(), os.getegid()
     if user != 0:
         reason = confinement.call("unshare", confinement.NEW_USER)
         reason = reason or confinement.stay_who_we_are(user, group)
         if reason:
-            return dict.fromkeys(_NEW, reason)
-    return {name: confinement.call("unshare", flags) for name, flags in _NEW.items()}
+            return dict.fromkeys(new, reason)
+    return {name: confinement.call("unshare", flags) for name, flags in new.items()}
 
 
 def _enclose(asked: dict[str, Any], user: int, layers: Layers, watched: int) -> None:
@@ -115,8 +124,8 @@ def _enclose(asked: dict[str, Any], user: int, layers: Layers, watched: int) -> 
     os.close(watched)
     layers["limits"] = layers["seccomp"] = ""
     try:
-        seccomp.install(calls.PROGRAM)
-        calls.prove(SOCKET)
+        seccomp.install(calls.WITH_NETWORK if asked["network"] else calls.PROGRAM)
+        calls.prove(SOCKET, asked["network"])
     except seccomp.SeccompRefused as error:
         layers["seccomp"] = str(error)
     _tell(layers=layers)

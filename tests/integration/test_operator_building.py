@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from operator_folders import SECONDS, question, write
 
 from operators import archives, manifest
@@ -41,11 +42,13 @@ class Store:
         self.told.append(runs)
 
 
-def test_a_program_of_the_store_is_unpacked_and_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("transport", ["socket", "queue"])
+def test_a_program_of_the_store_is_unpacked_and_run(tmp_path: Path, transport: str) -> None:
     """Below the data folder; nothing is there before somebody asks, and no process after."""
     store = Store(write(tmp_path / "folder", MAIN, batch={"max": 3}))
     data = tmp_path / "data"
-    settings = changed(Settings(), data=str(data), operators_protection="any")
+    own = {"operators_protection": "any", "operators_transport": transport}
+    settings = changed(Settings(), data=str(data), **own)
     programs = Programs(settings, store, 0)
     try:
         assert not data.exists()

@@ -18,9 +18,11 @@ import pytest
 from certificates import certified
 from operator_folders import PROGRAM, answers, fetched, node_of, question, until, write
 
+from command import doctor
 from operators.links import Links, Pairs
 from operators.queues import link
 from operators.queues.link import MOST_BYTES, PREFIX, QueueLink, Queues
+from operators.queues.probe import probed
 from operators.queues.resp import (
     SOCKET_NAME,
     Address,
@@ -31,6 +33,7 @@ from operators.queues.resp import (
 )
 from operators.queues.server import Server
 from servioticy.errors import Unavailable
+from servioticy.settings import Settings, changed
 
 COUNT = """
 import time
@@ -246,6 +249,22 @@ def test_a_server_that_cannot_begin_says_so(tmp_path: Path) -> None:
     server.close()
 
     assert Pairs().link().lost == ""
+
+
+def test_doctor_tells_whether_the_store_will_do(store: Server) -> None:
+    """Its own, and one that is named: whether that is there, and lets us make users."""
+    own = doctor._queues(Settings())
+    elsewhere = doctor._queues(changed(Settings(), operators_store="redis://127.0.0.1:1"))
+    Connection(store.address()).call(
+        "ACL", "SETUSER", "weak", "on", ">word", "~*", "+@all", "-acl"
+    )
+    weak = store.address()._replace(user="weak", password="word")
+
+    assert own.ok
+    assert own.detail.startswith("valkey ")
+    assert (elsewhere.ok, "not there" in elsewhere.detail) == (False, True)
+    with pytest.raises(Unavailable, match="NOPERM"):
+        probed(weak)
 
 
 @contextmanager

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from operator_folders import PROGRAM, answers, node_of, question, require_layers, until, write
+from operator_folders import (
+    PROGRAM,
+    answers,
+    fetched,
+    node_of,
+    question,
+    require_layers,
+    until,
+    write,
+)
 
 from operators.attending import Bounds
 from operators.guest.launch import FIRST_USER
@@ -256,3 +266,35 @@ launch.main(sys.argv[1])
         assert node.replies(0.0) == []
     with node_of({PROGRAM: folder}, tmp_path, strangers=False) as node:
         assert answers(node, [question(1)])[b"q1"].error == ""
+
+
+def test_a_program_of_our_own_may_have_the_network_and_a_strangers_may_not(
+    tmp_path: Path,
+) -> None:
+    """Where all tenants are one's own, by its manifest; else it is not begun at all."""
+    main = """
+import socket
+from servioticy_operator import serve
+def reach(event, state):
+    with socket.create_connection(("127.0.0.1", int(event.value("value")))) as other:
+        return {"heard": other.recv(5).decode()}
+serve(reach)
+"""
+    folder = write(tmp_path / "a", main, network=True)
+    without = write(tmp_path / "b", main)
+    other = Program(2, "tried", 1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with node_of({PROGRAM: folder, other: without}, tmp_path) as node:
+            assert node.ask(question(1, values=[port]))
+            met, _ = server.accept()
+            met.sendall(b"hello")
+            met.close()
+            (reached,) = fetched(node, 1).values()
+            (unreached,) = answers(node, [question(2, other, values=[port])]).values()
+        with node_of({PROGRAM: folder}, tmp_path, strangers=True) as node:
+            (refused,) = answers(node, [question(3, values=[port])]).values()
+
+    assert (reached.error, reached.outputs[0].channels) == ("", b'{"heard":"hello"}')
+    assert unreached.error
+    assert "network" in refused.error

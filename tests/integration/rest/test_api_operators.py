@@ -131,6 +131,8 @@ def test_strangers_push_only_where_they_were_allowed_and_can_be_enclosed(
     assert (answer.status_code, "seccomp: it is off" in answer.text) == (409, True)
     monkeypatch.setattr(operators, "_why_not", lambda: "")
     assert push(allowed, archive(tmp_path)).status_code == 201
+    networked = push(allowed, archive(tmp_path, "2", network=True))
+    assert (networked.status_code, "network: " in networked.text) == (403, True)
 
 
 def test_who_is_granted_a_program_finds_it_by_its_owners_name(

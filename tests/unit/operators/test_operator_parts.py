@@ -158,9 +158,10 @@ def described(**said: object) -> manifest.Described:
 
 def test_a_manifest_says_what_is_usual_where_it_says_nothing() -> None:
     """A name and a command are enough."""
-    name, told, command, message = described()
+    name, told, command, message, network = described()
 
     assert (name, command, message) == ("fraud-filter", ("python3", "main.py"), "json")
+    assert not network
     assert (told.language, told.keeps_state, told.batch, told.wait_seconds) == (
         *("other", True),
         *(1000, 0.0),
@@ -199,6 +200,7 @@ def test_a_manifest_is_taken_at_its_borders() -> None:
         ({"command": ["a\0"]}, "command"),
         ({"message": "xml"}, "message"),
         ({"state": 1}, "state"),
+        ({"network": 1}, "network"),
         ({"batch": 5}, "batch"),
         ({"batch": {"max": 0}}, "batch.max"),
         ({"batch": {"max": 10_001}}, "batch.max"),
