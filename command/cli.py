@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from command import commands, listening, monitoring
+from command import applications, commands, listening, monitoring
 from command.remote import options
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings, changed, load
@@ -163,7 +163,7 @@ def _add_backup(group: Any) -> None:
 
 
 def _add_monitoring(group: Any) -> None:
-    about = group.add_parser("monitoring", help="what is measured by weaving")
+    about = group.add_parser("monitoring", aliases=["monitor"], help="what is measured by weaving")
     actions = about.add_subparsers(title="actions", metavar="ACTION", required=True)
     status = _command(
         actions,
@@ -187,6 +187,7 @@ def _add_monitoring(group: Any) -> None:
     trace.add_argument("trace", metavar="TRACE", type=_trace, help="its 32 hexadecimal digits")
     trace.add_argument("files", metavar="FILE", nargs="*", type=Path)
     trace.add_argument("--json", action="store_true", help="print it for programs")
+    applications.add(actions, _command)
 
 
 def _add_compare(actions: Any) -> None:
@@ -254,6 +255,7 @@ def _add_analyse(actions: Any) -> None:
         "Of the measurements in the data folder, or of the files named.",
     )
     analyse.add_argument("files", metavar="FILE", nargs="*", type=Path)
+    analyse.add_argument("--application", metavar="NAME", help="of one that is not ours")
     analyse.add_argument("--json", action="store_true", help="print it for programs")
     analyse.add_argument("--svg", metavar="FILE", type=Path, help="draw it as box plots, too")
 

@@ -147,6 +147,13 @@ def _files(parsed: argparse.Namespace, settings: Settings) -> list[Path]:
     """The files named, else all of the data folder. Raises SettingsError where there are none."""
     from monitoring.state import FOLDER
 
+    if name := getattr(parsed, "application", None):
+        from monitoring.applications import repository
+
+        repository.registered(settings.data_path, name)
+        if files := repository.Place(settings.data_path, name).files():
+            return files
+        raise SettingsError(f"nothing was measured of {name} yet")
     here = settings.data_path / FOLDER / "measurements"
     files = parsed.files or sorted([*here.glob("*.ndjson"), *here.glob("*.ndjson.1")])
     if not files:

@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from command import asking, listening
+from monitoring.applications import scheduled
 from servioticy import bootstrap, trust
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
@@ -59,6 +60,7 @@ class Platform:
                 "bootstrap_servers": self.settings.log.bootstrap_servers,
                 **listening.facts(self.settings),
             },
+            partial(_applications, self.settings, self._folder.scratch, logins),
         )
 
     def close(self) -> None:
@@ -176,6 +178,16 @@ def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -
         together=True,
     )
     return [pipeline, api, delivery, functions, broker]
+
+
+def _applications(
+    settings: Settings, scratch: Path, logins: Mapping[Role, Login]
+) -> list[Program]:
+    """Return the monitors of applications that are not ours; each begins its own."""
+    own = changed(settings, dsn=logins[Role.PIPELINE].dsn) if logins else settings
+    environment = {**to_environment(own), "PYTHONUNBUFFERED": "1", "TMPDIR": str(scratch)}
+    found = scheduled.commands(settings.data_path)
+    return [Program(name, command, environment) for name, command in found.items()]
 
 
 def is_well(settings: Settings, port: int, path: str) -> bool:

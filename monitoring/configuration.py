@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -15,7 +15,7 @@ MAX_BYTES = 64 * 1024
 Pattern = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[\w.*?]+$")]
 Words = Annotated[str, Meta(max_length=100)]
 Measure = Literal["runtime", "profile", "count"]
-Target = Literal["file", "log", "metrics", "otlp", "kafka", "postgres", "own"]
+Target = Literal["file", "log", "metrics", "otlp", "kafka", "postgres", "own", "pipe"]
 HeaderName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,100}$")]
 HeaderText = Annotated[str, Meta(pattern=r"^[\x20-\x7e]{0,2000}$")]
 Rate = Annotated[float, Meta(ge=0, le=1)]
@@ -62,6 +62,8 @@ class Publish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """of all processes together: the oldest go"""
     own: Annotated[str, Meta(max_length=1_000)] = ""
     """a file of Python with a function `publish`; beside the file of aspects"""
+    pipe: Annotated[str, Meta(max_length=4_000, pattern=r"^[^\x00]*$")] = ""
+    """a named pipe that another process reads"""
 
 
 class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,12 +73,20 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     publish: Publish = Publish()
 
 
+Chosen = TypeVar("Chosen", bound=Configuration)
+
+
 def parsed(text: bytes) -> Configuration:
     """Return what a file says. Raises NotUnderstood."""
+    return read_as(Configuration, text)
+
+
+def read_as(kind: type[Chosen], text: bytes) -> Chosen:
+    """Return what a file says that has more in it than aspects. Raises NotUnderstood."""
     if len(text) > MAX_BYTES:
         raise NotUnderstood(f"it has more than {MAX_BYTES} bytes")
     try:
-        read = msgspec.convert(tomllib.loads(text.decode()), Configuration)
+        read = msgspec.convert(tomllib.loads(text.decode()), kind)
     except (ValueError, RecursionError) as error:  # msgspec's errors are such, and TOML's
         raise NotUnderstood(str(error)) from None
     for number, each in enumerate(read.aspect):
@@ -84,6 +94,7 @@ def parsed(text: bytes) -> Configuration:
             raise NotUnderstood(
                 f"only what is woven around profiles and counts - at `$.aspect[{number}].measures`"
             )
-    if "own" in read.publish.to and not read.publish.own:
-        raise NotUnderstood("no file is named that publishes - at `$.publish.own`")
+    for name in ("own", "pipe"):
+        if name in read.publish.to and not getattr(read.publish, name):
+            raise NotUnderstood(f"no file is named that publishes - at `$.publish.{name}`")
     return read

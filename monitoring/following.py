@@ -20,6 +20,7 @@ from monitoring.publishers.every import Every, Surroundings
 from monitoring.publishers.sums import Sums
 from monitoring.sequences import Maker
 from monitoring.state import FOLDER, ProcessState, StateFile, birth
+from monitoring.weaving import weaver as weaving
 from monitoring.weaving.weaver import Report, Weaver
 from servioticy.domain.traces import MAKING
 from servioticy.metrics import Registry
@@ -65,9 +66,15 @@ class Following:
     """Weaves and publishes, in a thread of its own. `look` is for tests that have none."""
 
     def __init__(
-        self, file: Path, data: Path, program: str, settings: Settings | None = None
+        self,
+        file: Path,
+        data: Path,
+        program: str,
+        settings: Settings | None = None,
+        look_seconds: float = LOOK_SECONDS,
     ) -> None:
         self._pid = pid = os.getpid()
+        self._look_seconds = look_seconds
         self._file, self._program, self._birth = file, program, birth(pid)
         measurements = data / FOLDER / "measurements" / f"{program}-{pid}.ndjson"
         self.sums = Sums()
@@ -103,6 +110,12 @@ class Following:
     def woven(self) -> int:
         """Functions that are woven now."""
         return sum(each.woven for each in self._reports)
+
+    def names(self, module: str) -> bool:
+        """Whether a pointcut may name something of a module."""
+        return any(
+            weaving.names(each.pointcut, module) for each in self._configuration.aspect
+        ) and (threading.get_ident() not in self._outbox.silent)
 
     def start(self) -> None:
         """Weave what there is, and follow from then on."""
@@ -141,7 +154,7 @@ class Following:
                 self._state.forget()
 
     def _follow(self) -> None:
-        while not self._ended.wait(LOOK_SECONDS):
+        while not self._ended.wait(self._look_seconds):
             self._look_safely()
 
     def _look_safely(self) -> None:

@@ -29,6 +29,14 @@ class Around(NamedTuple):
 AROUND: ContextVar[Around | None] = ContextVar("monitoring_sequence", default=None)
 """None: no woven call is under way here."""
 
+
+class _Scope:
+    """Where an id that is no trace's means the same: this process, if nothing is said."""
+
+    name = ""
+
+
+SCOPE = _Scope()
 MAX_LENGTH = 64
 MOST_LINKS = 64
 MOST_LOOKED_AT = 1_000
@@ -61,7 +69,7 @@ def fresh_step() -> str:
 def found(argument: Any, path: tuple[str, ...]) -> Correlated:
     """Return what stands at a place within an argument; `*` is each of several.
 
-    Contexts of traces are what they are; anything else is an id within this process.
+    Contexts of traces are what they are; anything else is an id within SCOPE.
     """
     first: Any = ""
     count, links = 0, dict[str, None]()
@@ -77,7 +85,7 @@ def found(argument: Any, path: tuple[str, ...]) -> Correlated:
         return Correlated(trace, step)
     if first == "" or (EVERY in path and count > 1):
         return Correlated(links=tuple(links))
-    return Correlated(f"{os.getpid()}:{str(first)[:MAX_LENGTH]}")
+    return Correlated(f"{SCOPE.name or os.getpid()}:{str(first)[:MAX_LENGTH]}")
 
 
 def _values(value: Any, path: Sequence[str]) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs
 from api.http.queries import choice
-from api.platform import weaving
+from api.platform import applications, weaving
 from api.platform.slowest import BY, Slowest
 from api.platform.telling import Programs
 from api.services import Services
@@ -46,6 +46,20 @@ def blueprint(services: Services) -> Blueprint:
         """Tell what is woven into the programs of this machine."""
         only_for_the_operator()
         return answer(weaving.told(services.settings))
+
+    @routes.get("/platform/applications")
+    @needs(Right.ADMIN)
+    def applications_listed() -> Response:
+        """Tell of the applications that are not ours and run on this machine."""
+        only_for_the_operator()
+        return answer(applications.listed(services.settings))
+
+    @routes.get("/platform/applications/<name>")
+    @needs(Right.ADMIN)
+    def application(name: str) -> Response:
+        """Tell how one is, and how long its steps take."""
+        only_for_the_operator()
+        return answer(applications.told(services.settings, name))
 
     def only_for_the_operator() -> None:
         """Refuse all but admins of the tenant that is named."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,12 +40,17 @@ class Read(NamedTuple):
 
 def read(files: Iterable[Path], most: int = MOST) -> Read:
     """Return the steps of files of lines of JSON. Raises TooMany, OSError."""
+    return read_lines(lines(files), most)
+
+
+def read_lines(found: Iterable[bytes], most: int = MOST) -> Read:
+    """Return the steps of lines of JSON. Raises TooMany."""
     decoder = msgspec.json.Decoder(Measurement)
     steps: list[Step] = []
     begun: dict[tuple[str, str], list[int]] = {}
     ended: list[RuntimePerformance] = []
     skipped = halves = 0
-    for line in lines(files):
+    for line in found:
         try:
             measured = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeError):
@@ -74,6 +80,23 @@ def read(files: Iterable[Path], most: int = MOST) -> Read:
             Step(each.node.node_purpose, each.node.node_id, start, each.end, each.sequence)
         )
     return Read(steps, skipped + sum(map(len, begun.values())))
+
+
+def read_newest(files: Sequence[Path], most_bytes: int) -> Read:
+    """Return the steps that stand last in files, the newest of which is last. Raises OSError."""
+    parts, left = list[bytes](), most_bytes
+    for file in reversed(files):
+        with file.open("rb") as opened:
+            size = opened.seek(0, os.SEEK_END)
+            opened.seek(max(0, size - left))
+            part = opened.read(left)
+        if size > left:
+            part = part.partition(b"\n")[2]  # its first line is a part of one
+        parts.append(part)
+        left -= size
+        if left <= 0:
+            break
+    return read_lines(line for part in reversed(parts) for line in part.splitlines())
 
 
 def lines(files: Iterable[Path]) -> Iterator[bytes]:

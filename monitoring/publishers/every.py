@@ -16,6 +16,7 @@ from monitoring.publishers.kafka import KafkaPublisher
 from monitoring.publishers.log import LogPublisher
 from monitoring.publishers.otlp import OtlpPublisher
 from monitoring.publishers.own import OwnPublisher
+from monitoring.publishers.pipe import PipePublisher
 from monitoring.publishers.postgres import PostgresPublisher
 from monitoring.publishers.publisher import Publisher
 from monitoring.publishers.sums import Sums
@@ -51,6 +52,7 @@ MADE: Mapping[str, Callable[[Publish, Surroundings], Publisher]] = {
         here.settings, here.program, chosen.postgres_rows
     ),
     "own": lambda chosen, here: OwnPublisher(here.folder / chosen.own),
+    "pipe": lambda chosen, here: PipePublisher(here.folder / chosen.pipe),
 }
 AT_HAND = frozenset({"file", "log", "metrics"})
 """Those for which nobody has to wait."""

@@ -33,12 +33,18 @@ def places(pattern: str) -> list[Place]:
     loaded = [*sys.modules.items()]  # at once: others may load meanwhile
     for name, module in sorted(loaded, key=itemgetter(0)):
         own = name.split(".")
-        if isinstance(module, ModuleType) and len(own) < len(parts) and _fits(own, parts):
+        if isinstance(module, ModuleType) and is_within(name, pattern):
             for each in _within(module, name, parts[len(own) :], module):
                 found.setdefault(each.name, each)
                 if len(found) > MOST:
                     return [Place(pattern, None, f"it names more than {MOST} functions")]
     return list(found.values())
+
+
+def is_within(module: str, pattern: str) -> bool:
+    """Whether a pattern may name what stands in a module."""
+    own, parts = module.split("."), pattern.split(".")
+    return len(own) < len(parts) and _fits(own, parts)
 
 
 def _fits(names: list[str], patterns: list[str]) -> bool:

@@ -13,7 +13,7 @@ from monitoring.configuration import Aspect
 from monitoring.model import Node
 from monitoring.outbox import Outbox
 from monitoring.pointcuts import Pointcut, named
-from monitoring.weaving.places import Place, places
+from monitoring.weaving.places import Place, is_within, places
 from monitoring.weaving.recorder import Recorder
 from monitoring.weaving.trampoline import NotWeavable, nests, woven
 
@@ -129,6 +129,14 @@ class Weaver:
         if woven.function.__code__ is woven.code:
             woven.function.__code__ = woven.before
         woven.recorder.tell_calls()
+
+
+def names(pattern: str, module: str) -> bool:
+    """Whether a pattern may name a function of a module."""
+    steps = named(pattern)
+    if steps:
+        return any(is_within(module, each.function) for each in steps)
+    return is_within(module, pattern)
 
 
 def _meant(pattern: str) -> list[tuple[Pointcut, Place]]:

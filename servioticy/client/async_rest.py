@@ -236,6 +236,14 @@ class AsyncRest:
         """Read what is woven into the programs of the API's machine, as `slowest` does."""
         return await self.run(calls.woven())
 
+    async def applications(self) -> list[dict[str, Any]]:
+        """Return how each application that is not ours is, as `slowest` does."""
+        return list((await self.run(calls.applications()))["data"])
+
+    async def application(self, name: str) -> dict[str, Any]:
+        """Return how an application is, and how long its steps take, as `slowest` does."""
+        return await self.run(calls.application(name))
+
     async def slowest(self, by: str = "total") -> dict[str, Any]:
         """Return whose code takes most of the processor: in all, or `each` time."""
         return await self.run(calls.slowest(by))

@@ -268,6 +268,16 @@ def woven() -> Call[dict[str, Any]]:
     return Call("GET", "/platform/monitoring", _object)
 
 
+def applications() -> Call[dict[str, Any]]:
+    """Read how applications that are not ours are; for admins of the operator's tenant."""
+    return Call("GET", "/platform/applications", _object)
+
+
+def application(name: str) -> Call[dict[str, Any]]:
+    """Read how one is, and how long its steps take; for admins of the operator's tenant."""
+    return Call("GET", f"/platform/applications/{quote(name, safe='')}", _object)
+
+
 def subscribe(service_object: str, stream: str, wanted: Document) -> Call[str]:
     """Subscribe to a stream. Twice would be two subscriptions."""
     path = f"{stream_path(service_object, stream)}/subscriptions"

@@ -228,6 +228,14 @@ class Rest:
         """Read what is woven into the programs of the API's machine, as `slowest` does."""
         return self.run(calls.woven())
 
+    def applications(self) -> list[dict[str, Any]]:
+        """Return how each application that is not ours is, as `slowest` does."""
+        return list((self.run(calls.applications()))["data"])
+
+    def application(self, name: str) -> dict[str, Any]:
+        """Return how an application is, and how long its steps take, as `slowest` does."""
+        return self.run(calls.application(name))
+
     def slowest(self, by: str = "total") -> dict[str, Any]:
         """Return whose code takes most of the processor: in all, or `each` time."""
         return self.run(calls.slowest(by))

@@ -24,6 +24,8 @@ TICK_SECONDS = 0.05
 FIRST_PAUSE_SECONDS = 0.25
 MAX_PAUSE_SECONDS = 5.0
 HEALTHY_SECONDS = 60.0
+FIND_SECONDS = 1.0
+"""Between two looks at which others are to run."""
 
 
 def pause_before_restart(failures: int) -> float:
@@ -34,7 +36,11 @@ def pause_before_restart(failures: int) -> float:
 
 
 class Supervisor:
-    """The programs of one data folder; `extra` is added to what run.json tells."""
+    """The programs of one data folder; `extra` is added to what run.json tells.
+
+    `others` is asked every second which programs are to run beside those: one that comes is
+    started, one that goes, or has another command, is stopped. Nobody waits for them.
+    """
 
     def __init__(
         self,
@@ -42,8 +48,13 @@ class Supervisor:
         folder: DataFolder,
         on_event: Callable[[Event], None] = lambda _: None,
         extra: Mapping[str, Any] | None = None,
+        others: Callable[[], Sequence[Program]] = tuple,
     ) -> None:
         self._programs = list(programs)
+        self._find_others = others
+        self._others: list[Program] = []
+        self._ending: dict[str, tuple[Child, float]] = {}
+        self._find_at = 0.0
         self._folder = folder
         self._on_event = on_event
         self._extra = dict(extra or {})
@@ -90,11 +101,18 @@ class Supervisor:
         """Look after every program once: notice ends, restart what is due, ask who is ready."""
         if self._guard is not None:
             self._guard.revive()
-        for program in self._programs:
+        self._look_for_others()
+        for program in (*self._programs, *self._others):
             self._look_after(program)
 
     def stop(self) -> None:
         """Stop everything in reverse order and tidy up; harmless when stopped already."""
+        for program in self._others:
+            if (other := self._children.pop(program.name, None)) is not None:
+                self._let_end(other)
+        while self._ending:
+            self._finish_ending(hurry=self._stops_asked > 1)
+            time.sleep(0.01)
         for program in reversed(self._programs):
             child = self._children.get(program.name)
             if child is not None:
@@ -116,6 +134,44 @@ class Supervisor:
     def since(self) -> dict[str, float]:
         """Return when each program that runs was started, in seconds since 1970."""
         return {name: child.since for name, child in self._children.items()}
+
+    def _look_for_others(self) -> None:
+        """Let those run that are to, and no others."""
+        self._finish_ending()
+        now = time.monotonic()
+        if now < self._find_at:
+            return
+        self._find_at = now + FIND_SECONDS
+        try:
+            found = {each.name: each for each in self._find_others()}
+        except (OSError, ServioticyError):
+            return  # they go on as they are
+        for program in self._others:
+            wanted = found.get(program.name)
+            if wanted is not None and wanted.command == program.command:
+                found[program.name] = program
+                continue
+            self._failures.pop(program.name, None)
+            self._start_at.pop(program.name, None)
+            if (child := self._children.pop(program.name, None)) is not None:
+                self._let_end(child)
+        before = {each.name for each in self._others}
+        self._others = [each for name, each in found.items() if name not in self._ending]
+        if before - {each.name for each in self._others}:
+            self._write_run()
+
+    def _let_end(self, child: Child) -> None:
+        self._tell(child.program, "stopping")
+        child.signal()
+        self._ending[child.program.name] = child, time.monotonic() + child.program.stop_seconds
+
+    def _finish_ending(self, *, hurry: bool = False) -> None:
+        """Let go of others that have ended, or had the time to."""
+        for name, (child, until) in [*self._ending.items()]:
+            if hurry or child.exit_status() is not None or time.monotonic() > until:
+                child.kill_group()
+                del self._ending[name]
+                self._tell(child.program, "stopped", child.exit_status() or "")
 
     def _ask_to_stop(self, _number: int, _frame: FrameType | None) -> None:
         self.ask_to_stop()
@@ -144,9 +200,12 @@ class Supervisor:
         except OSError as error:
             raise Unavailable(f"{program.name} cannot be started: {error}") from error
         self._children[program.name] = child
+        self._write_run()
+        self._tell(program, "starting")
+
+    def _write_run(self) -> None:
         facts = {"pid": os.getpid(), "pids": self.pids(), "since": self.since()}
         self._folder.write_run({**self._extra, **facts})
-        self._tell(program, "starting")
 
     def _became_ready(self, program: Program) -> bool:
         child = self._children[program.name]
@@ -195,6 +254,7 @@ class Supervisor:
         program = child.program
         child.kill_group()
         del self._children[program.name]
+        self._find_at = 0.0  # one of the others may have ended for good
         self._count_failure(program, healthy=child.is_ready and child.age > HEALTHY_SECONDS)
         self._tell(program, kind, detail)
 

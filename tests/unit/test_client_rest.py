@@ -164,17 +164,22 @@ def test_quotas_are_told_with_what_is_used(server: Server, client: Client) -> No
 def test_an_operator_sees_the_platform(server: Server, client: Client) -> None:
     server.answers = [(200, {"programs": []}), (200, {"streams": []}), (200, {"streams": [1]})]
     server.answers.append((200, {"pointcuts": []}))
+    server.answers += [(200, {"data": [{"name": "a"}]}), (200, {"name": "a"})]
     with client() as api:
         assert api.platform() == {"programs": []}
         assert api.slowest() == {"streams": []}
         assert api.slowest("each") == {"streams": [1]}
         assert api.woven() == {"pointcuts": []}
+        assert api.applications() == [{"name": "a"}]
+        assert api.application("a") == {"name": "a"}
 
     assert [path for _, path, _ in server.asked] == [
         "/platform",
         "/platform/slowest?by=total",
         "/platform/slowest?by=each",
         "/platform/monitoring",
+        "/platform/applications",
+        "/platform/applications/a",
     ]
 
 

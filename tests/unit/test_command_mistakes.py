@@ -35,6 +35,10 @@ WORDS = {
     "bench": ["start"],
     "monitoring compare": ["{folder}/none", "{folder}/none"],
     "monitoring trace": ["0" * 32, "{folder}/none"],
+    "monitoring deploy": ["{folder}"],
+    "monitoring stop": ["any"],
+    "monitoring start": ["any"],
+    "monitoring remove": ["any"],
     "backup": ["{folder}/made.backup"],
     "restore": ["{folder}/made.backup"],
 }
@@ -43,6 +47,7 @@ REMOTE = (
     *("apply", "try", "get", "put", "history", "trace"),
     *("export", "import", "tail", "status", "usage", "backfill", "operator"),
 )
+ALIASES = ("monitor",)
 BECOMES = (*cli.PROGRAMS, "bench")
 """They are replaced by another process, which has the mistakes to tell."""
 Told = Callable[..., str]
@@ -58,6 +63,7 @@ def commands() -> list[str]:
         return [
             name
             for word, under in groups[0].choices.items()
+            if word not in ALIASES
             for name in of(under, f"{before} {word}")
         ]
 

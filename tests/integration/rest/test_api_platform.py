@@ -16,7 +16,12 @@ from servioticy.domain.model import StreamRef
 from servioticy.ports.accounts import Use
 from servioticy.settings import Settings, changed
 
-PATHS = ["/platform", "/platform/slowest", "/platform/monitoring"]
+PATHS = [
+    "/platform",
+    "/platform/slowest",
+    "/platform/monitoring",
+    "/platform/applications",
+]
 
 
 @pytest.fixture
