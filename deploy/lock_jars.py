@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 BROKER = "org.apache.kafka:kafka_2.13:4.1.1"
+WEAVER = "org.aspectj:aspectjweaver:1.9.27"
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 # Not on Maven Central; the classes in java/kafka_tokens stand in for it. A mirror may have it.
 TOKEN_PROVIDER = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.2.0"  # noqa: S105
@@ -22,7 +23,8 @@ LOGGING = {"slf4j-api", "log4j-api", "log4j-core"}
 
 HEADER = """\
 # The jars we download, written by `python -m deploy.lock_jars`: path in a Maven repository,
-# sha256, what it is for (kafka: the embedded broker, spark: the pipeline's Kafka source).
+# sha256, what it is for (kafka: the embedded broker, spark: the pipeline's Kafka source,
+# aspects: what weaves into Java).
 # An optional jar may be missing in the repository; `-`: its sum is not known.
 """
 
@@ -78,6 +80,7 @@ def main() -> None:
     for use, coordinates, have in (
         ("kafka", BROKER, LOGGING),
         ("spark", CONNECTOR, in_pyspark()),
+        ("aspects", WEAVER, set[str]()),
     ):
         for path, (artifact, digest) in resolve(coordinates).items():
             if artifact not in have:

@@ -37,6 +37,8 @@ class Aspect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     purpose: Words = ""
     sequence: Annotated[str, Meta(max_length=100, pattern=r"^([A-Za-z_]\w*(\.(\w+|\*))*)?$")] = ""
     """where a sequence's id, or trace contexts, stand among the arguments: `updates.*.trace`"""
+    language: Literal["python", "java"] = "python"
+    """Java's methods are woven as they load, by those who begin a Java"""
 
 
 class Publish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,6 +95,16 @@ def read_as(kind: type[Chosen], text: bytes) -> Chosen:
         if each.advice != "around" and each.measures != ("runtime",):
             raise NotUnderstood(
                 f"only what is woven around profiles and counts - at `$.aspect[{number}].measures`"
+            )
+    for number, each in enumerate(read.aspect):
+        if each.language == "java" and (each.sequence or each.advice != "around"):
+            raise NotUnderstood(
+                "in Java there is advice around methods only, and sequences are those of threads "
+                f"- at `$.aspect[{number}]`"
+            )
+        if each.language == "java" and ("?" in each.pointcut or "." not in each.pointcut):
+            raise NotUnderstood(
+                f"in Java a pointcut is Class.method, without ? - at `$.aspect[{number}].pointcut`"
             )
     for name in ("own", "pipe"):
         if name in read.publish.to and not getattr(read.publish, name):

@@ -114,7 +114,9 @@ class Following:
     def names(self, module: str) -> bool:
         """Whether a pointcut may name something of a module."""
         return any(
-            weaving.names(each.pointcut, module) for each in self._configuration.aspect
+            weaving.names(each.pointcut, module)
+            for each in self._configuration.aspect
+            if each.language == "python"
         ) and (threading.get_ident() not in self._outbox.silent)
 
     def start(self) -> None:

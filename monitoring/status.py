@@ -58,7 +58,8 @@ def of(settings: Settings) -> Status:
         except NotUnderstood as error:
             wrong = str(error)
     processes = list(states(settings.data_path))
-    names = dict.fromkeys(each.pointcut for each in chosen.aspect)
+    ours = [each for each in chosen.aspect if each.language == "python"]
+    names = dict.fromkeys(each.pointcut for each in ours)
     # What is woven still, though the file does not say so any more, is told, too.
     for process in processes:
         names.update(dict.fromkeys(each.pointcut for each in process.reports))

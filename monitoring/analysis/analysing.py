@@ -60,10 +60,10 @@ def analysed(read: Read) -> Analysis:
     found = gathered(read.steps)
     whole, framework = found.sequences, found.framework
     return Analysis(
-        [*map(_spread, sorted(found.runtime.items()))],
-        [*map(_spread, sorted(found.latency.items()))],
-        [_spread((("sequence", ""), whole))] if whole else [],
-        [_spread((("no step", ""), framework))] if framework else [],
+        [spread(*each) for each in sorted(found.runtime.items())],
+        [spread(*each) for each in sorted(found.latency.items())],
+        [spread(("sequence", ""), whole)] if whole else [],
+        [spread(("no step", ""), framework)] if framework else [],
         len(read.steps),
         read.skipped,
     )
@@ -125,8 +125,9 @@ def _covered(steps: Iterable[Step]) -> int:
     return covered
 
 
-def _spread(found: tuple[tuple[str, str], list[float]]) -> Spread:
-    (what, node), values = found
+def spread(key: tuple[str, str], values: list[float]) -> Spread:
+    """Return how values lie, at least one, of what and which node. Puts them in order."""
+    what, node = key
     values.sort()
 
     def at(part: float) -> float:

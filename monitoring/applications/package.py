@@ -54,7 +54,7 @@ def read(folder: Path) -> Application:
 def aspects_text(aspects: tuple[Aspect, ...], pipe: Path) -> str:
     """Return a file of aspects that tells a pipe: what each process of the application follows."""
     lines = ["[publish]", 'to = ["pipe"]', f"pipe = {_quoted(str(pipe))}"]
-    for each in aspects:
+    for each in (each for each in aspects if each.language == "python"):
         measures = ", ".join(map(_quoted, each.measures))
         lines += [
             "",

@@ -59,7 +59,8 @@ class Weaver:
         A function is woven once, by the first aspect that names it.
         """
         taken: dict[int, Aspect] = {}
-        reports = [self._weave(each, outbox, taken) for each in aspects]
+        ours = [each for each in aspects if each.language == "python"]
+        reports = [self._weave(each, outbox, taken) for each in ours]
         for key in [key for key in self._woven if key not in taken]:
             self._restore(self._woven.pop(key))
         return reports

@@ -1,4 +1,4 @@
-"""Java classes of ours that run inside Spark, compiled at set-up.
+"""Java classes of ours that run inside Spark, and others' Java, compiled at set-up.
 
 PySpark's jars hold a Java compiler (Janino), so no JDK is needed, and no network.
 """
@@ -24,6 +24,9 @@ COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
 LIBRARIES = ("scala-library-2", "spark-common-utils", "spark-core_2", "spark-unsafe_2")
 """The jars of PySpark that our classes are compiled against."""
 
+WEAVER = "aspectjweaver-*.jar"
+"""Among the downloaded jars: what aspects are compiled against."""
+
 SECONDS_TO_COMPILE = 120
 
 
@@ -32,6 +35,8 @@ class Classes(Enum):
 
     BUNDLES = "bundles"
     """Put many records of the log into one row for the Python worker."""
+    ASPECTS = "aspects"
+    """Measure what is woven into Java (docs/monitoring.md)."""
     KAFKA_TOKENS = "kafka_tokens"
     """Stand in for Spark's Kafka token provider, which not every Maven repository has.
 
@@ -72,7 +77,7 @@ def build(settings: Settings, classes: Classes, runtime: java.Java) -> Path:
     target = jar(settings, classes)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
-        _compile(classes, Path(scratch), runtime)
+        _compile(classes, Path(scratch), runtime, settings.embedded.jars_path)
         partial = target.with_name(f".{target.name}.{os.getpid()}")
         with zipfile.ZipFile(partial, "w") as archive:
             for path in sorted(Path(scratch).rglob("*.class")):
@@ -81,9 +86,10 @@ def build(settings: Settings, classes: Classes, runtime: java.Java) -> Path:
     return target
 
 
-def _compile(classes: Classes, target: Path, runtime: java.Java) -> None:
+def _compile(classes: Classes, target: Path, runtime: java.Java, downloaded: Path) -> None:
     jars = java.pyspark_jars()
     libraries = [str(path) for name in LIBRARIES for path in jars.glob(f"{name}*.jar")]
+    libraries += map(str, downloaded.glob(WEAVER))
     with as_file(_folder(classes)) as folder:
         sources = _sources(folder)
         command = [str(runtime.executable), "-cp", f"{jars}/*", COMPILER, "-d", str(target)]

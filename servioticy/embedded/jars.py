@@ -69,7 +69,7 @@ def damaged(settings: Settings) -> list[Path]:
 
 
 def classpath(settings: Settings, use: str) -> list[Path]:
-    """Return the downloaded jars for one use, `kafka` or `spark`.
+    """Return the downloaded jars for one use: `kafka`, `spark` or `aspects`.
 
     Raises SetupError if one is missing.
     """
@@ -88,12 +88,26 @@ def spark_jars(settings: Settings) -> list[Path]:
 
     Raises SetupError if any of them is missing.
     """
-    ours = [classes.require(settings, each) for each in compiled(settings)]
+    ours = [classes.require(settings, each) for each in in_spark(settings)]
     return [*classpath(settings, "spark"), *ours]
 
 
+def aspects(settings: Settings) -> tuple[Path, Path]:
+    """Return AspectJ's agent, and the aspects that it weaves into Java.
+
+    Raises SetupError if one is missing.
+    """
+    (agent,) = classpath(settings, "aspects")
+    return agent, classes.require(settings, Classes.ASPECTS)
+
+
 def compiled(settings: Settings) -> list[Classes]:
-    """Return what is compiled here: stand-ins only for the optional jar that is not here."""
+    """Return what is compiled here."""
+    return [*in_spark(settings), Classes.ASPECTS]
+
+
+def in_spark(settings: Settings) -> list[Classes]:
+    """Return what the pipeline's Spark has: stand-ins only for the optional jar not here."""
     optional = [settings.embedded.jars_path / jar.name for jar in locked() if jar.optional]
     stand_ins = [] if all(path.exists() for path in optional) else [Classes.KAFKA_TOKENS]
     return [Classes.BUNDLES, *stand_ins]

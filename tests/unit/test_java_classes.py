@@ -21,7 +21,7 @@ def settings(tmp_path: Path) -> Settings:
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of sources of our own, and a compiler that copies them."""
 
-    def compile_(_classes: Classes, target: Path, _runtime: java.Java) -> None:
+    def compile_(_classes: Classes, target: Path, _runtime: java.Java, _jars: Path) -> None:
         for source in folder.rglob("*.java"):
             (target / source.with_suffix(".class").name).write_bytes(source.read_bytes())
 

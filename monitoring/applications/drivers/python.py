@@ -27,6 +27,8 @@ class Python:
 
     def check(self, deployment: Deployment) -> list[str]:
         """Load it in another process, without anything woven."""
+        if any(each.language == "java" for each in deployment.application.aspect):
+            raise NotUnderstood("the engine python has no Java that anything is woven into")
         return loaded(deployment.place.package, deployment.application, {})
 
     def start(self, deployment: Deployment) -> Start:
@@ -42,7 +44,8 @@ def loaded(package: Path, application: Application, environment: Mapping[str, st
     with TemporaryDirectory() as scratch:
         answer = Path(scratch) / "answer.json"
         command = [sys.executable, "-m", checking.__name__]
-        pointcuts = [each.pointcut for each in application.aspect]
+        ours = [each for each in application.aspect if each.language == "python"]
+        pointcuts = [each.pointcut for each in ours]
         try:
             done = subprocess.run(
                 [*command, str(answer), application.entry, *pointcuts],

@@ -30,7 +30,7 @@ def test_each_jar_is_on_the_class_path_once(
 
     assert len(given) == len(set(given))
     assert classes.jar(settings, Classes.BUNDLES) in given
-    assert {classes.jar(settings, each) for each in jars.compiled(settings)} <= set(given)
+    assert {classes.jar(settings, each) for each in jars.in_spark(settings)} <= set(given)
 
 
 def test_a_local_spark_is_started_as_its_launcher_would_start_it(tmp_path: Path) -> None:
