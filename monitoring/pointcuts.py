@@ -36,6 +36,10 @@ POINTCUTS = (
     Pointcut("pipeline.stages.fetch", "pipeline.stages.fetch.fetch", OF, TRACES),
     Pointcut("pipeline.stages.transform", "pipeline.stages.transform.transform", OF, TRACES),
     Pointcut("pipeline.stages.emit", "pipeline.stages.emit.emit", OF_WORK, TRACES_OF_WORK),
+    Pointcut(
+        "program.question", "pipeline.state.asking.Asking._ask", traces="question.waits.traces.*"
+    ),
+    Pointcut("program.answer", "pipeline.state.answering.answer_of", traces="asked.traces.*"),
     Pointcut("operator.call", "servioticy.domain.evaluators.operators.Operators.evaluate"),
     Pointcut("sandbox.frame", "sandbox.host.pool.SandboxPool.grow"),
     Pointcut("storage.store", STORE),

@@ -152,6 +152,8 @@ class Call:
     """Of each tree the log's time, in ms since 1970, for whoever keeps entries."""
     moment: Any = None
     """Of a single step: what has happened before it, as whoever keeps entries understands it."""
+    traces: Sequence[str] = ()
+    """Of each tree the trace context that it came with, where any has one, for the same."""
 
 
 class Made(NamedTuple):

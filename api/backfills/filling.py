@@ -108,11 +108,10 @@ class Filling:
         self, plan: Plan, ref: StreamRef, span: tuple[Timestamp, Timestamp], *, only_sent: bool
     ) -> Iterator[Stored]:
         after, until = span
-        tenant = plan.outside.get(ref, plan.caller)
         while after < until:
             rows = self._sql.rows(
                 "page",
-                tenant=tenant,
+                tenant=plan.caller,
                 stream=plan.numbers[ref],
                 after=after,
                 until=until,
@@ -121,7 +120,7 @@ class Filling:
                 bytes=PAGES_BYTES // len(plan.numbers),
             )
             for row in rows:
-                yield _stored(plan, ref, row)
+                yield _stored(ref, row)
             if not rows:
                 return
             after = rows[-1][0] + 1
@@ -129,11 +128,10 @@ class Filling:
     def _before(self, plan: Plan) -> dict[StreamRef, Stored]:
         found = {}
         for ref, number in plan.numbers.items():
-            tenant = plan.outside.get(ref, plan.caller)
-            values = {"tenant": tenant, "stream": number, "since": plan.span.reads_since}
+            values = {"tenant": plan.caller, "stream": number, "since": plan.span.reads_since}
             row = self._sql.row("before", **values)
             if row is not None:
-                found[ref] = _stored(plan, ref, row)
+                found[ref] = _stored(ref, row)
         return found
 
     def _store(self, plan: Plan, rows: Sequence[NewRow], done: int) -> None:
@@ -159,10 +157,9 @@ class Filling:
         return self._evaluator.processor_seconds(str(plan.caller)).total
 
 
-def _stored(plan: Plan, ref: StreamRef, row: Row) -> Stored:
+def _stored(ref: StreamRef, row: Row) -> Stored:
     timestamp, text, *place = row
-    found = Stored(timestamp, ref, text.encode(), *place)
-    return found.of_outside(plan.partition) if ref in plan.outside else found
+    return Stored(timestamp, ref, text.encode(), *place)
 
 
 def _together(every: Iterator[Tree]) -> Iterator[list[Tree]]:

@@ -41,8 +41,7 @@ def blueprint(services: Services) -> Blueprint:
         key = authentication.service_object()
         wanted = Wanted(key.tenant, key.id, stream, since, until)
         authentication.stream()
-        concerned, _in_force = planning.concerned(wanted)
-        planning.outside(key.tenant, concerned)
+        planning.concerned(wanted)
         for name in (STORED_BYTES, PROCESSOR_SECONDS):
             within(services.quotas.metered(key.tenant, name))
         forget_finished(jobs, key.tenant)

@@ -283,7 +283,10 @@ class Intake:
         (event,) = record.events
         root = Root(clock, event.timestamp, value, (-tree,))
         at = record.timestamp
-        return LoggedUpdate(row.offset, owner.tenant, [root], value, tree, is_tick=True, at=at)
+        trace = record.traces[0] if record.traces else ""
+        return LoggedUpdate(
+            row.offset, owner.tenant, [root], value, tree, is_tick=True, at=at, trace=trace
+        )
 
     def _takes_answers(self, owner: ServiceObject, clock: ClockRef) -> bool:
         """Whether the stream that the clock is of is computed by a program."""

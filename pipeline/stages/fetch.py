@@ -36,8 +36,21 @@ def fetch(
         computations, most_bytes = _most([updates[n] for n in numbers], graph, rules)
         bounds = Bounds(rules.limits.hops, computations)
         kept = _kept(region, keeping) if keeping else ()
-        at = [updates[number].at for number in numbers] if region.keeps else ()
-        call = Call(region.wiring, region.names, lasts, trees, bounds, kept=kept, at=at)
+        at: Sequence[int] = ()
+        traces: Sequence[str] = ()
+        if region.keeps:
+            at = [updates[number].at for number in numbers]
+            traces = [updates[number].trace for number in numbers]
+        call = Call(
+            region.wiring,
+            region.names,
+            lasts,
+            trees,
+            bounds,
+            kept=kept,
+            at=at,
+            traces=traces if any(traces) else (),
+        )
         asked.append(Asked(region, numbers, call, most_bytes))
     return asked
 

@@ -41,6 +41,8 @@ class Asked(NamedTuple):
     after: bytes = b""
     """The id of the question that it is asked behind, from the state that this one leaves; empty:
     none."""
+    traces: Sequence[str] = ()
+    """Of each event the trace context; empty: none has one."""
 
 
 class _Wrong(Exception):
@@ -90,6 +92,7 @@ def _record(
         keeps,
         question=asked.id.decode(),
         after=asked.after.decode(),
+        traces=tuple(asked.traces),
     )
 
 

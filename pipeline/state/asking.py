@@ -268,6 +268,7 @@ class Asking:
             waits.timestamps,
             leaves_state=kept is not None and state is None,
             after=place.after,
+            traces=waits.traces,
         )
         told = Question(asked.id, each.program, str(each.stream), state, waits.events, after)
         if not programs.ask(told):
@@ -290,6 +291,7 @@ class Asking:
             queue.states,
             waits.state,
             waits.timestamps,
+            traces=waits.traces,
         )
         opened = self._note_asked(each, asked, 0)
         opened.answered_at, opened.left = self._clock(), waits.state

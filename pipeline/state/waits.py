@@ -21,6 +21,8 @@ class Waits(NamedTuple):
     """As a program is asked about them."""
     timestamps: Sequence[int]
     """Of each."""
+    traces: Sequence[str]
+    """Of each the trace context that it came with; empty: none has one."""
     state: bytes | None
 
 
@@ -35,6 +37,7 @@ def waits_of(
     kept = store.kept([(stream_id, key) for key in (STATE, *map(entry, numbers))])
     events: list[bytes] = []
     timestamps: list[int] = []
+    traces: list[str] = []
     size = 0
     for number in numbers:
         found = kept.get((stream_id, entry(number)))
@@ -43,6 +46,7 @@ def waits_of(
             break
         waiting = waiting_of(found.value)
         timestamps.append(waiting.timestamp)
+        traces.append(waiting.trace)
         events.append(
             b'{"stream":%b,"input":%b,"timestamp":%d,"channels":%b,"version":%d,'
             b'"correlation":"%x-%d"}'
@@ -57,4 +61,5 @@ def waits_of(
             )
         )
     state = kept.get((stream_id, STATE))
-    return Waits(events, timestamps, None if state is None else state.value)
+    told = traces if any(traces) else ()
+    return Waits(events, timestamps, told, None if state is None else state.value)

@@ -13,7 +13,7 @@ import msgspec
 import orjson
 
 from servioticy.domain.model import StreamRef
-from servioticy.domain.traces import Trace
+from servioticy.domain.traces import Trace, TraceIfAny
 
 Large: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """A timestamp, an offset, the number of a change: bigint in Postgres."""
@@ -92,7 +92,9 @@ class AnsweredEvent(msgspec.Struct, frozen=True, array_like=True):
     """What is wrong, if so: then nothing was made."""
 
 
-class AnswerRecord(msgspec.Struct, tag="answer", tag_field="kind", frozen=True):
+class AnswerRecord(
+    msgspec.Struct, tag="answer", tag_field="kind", frozen=True, omit_defaults=True
+):
     """What a tenant's own program has answered, which computes a composite stream.
 
     Written by whoever computes the stream, to the log of its partition. Each of its events grows a
@@ -120,6 +122,8 @@ class AnswerRecord(msgspec.Struct, tag="answer", tag_field="kind", frozen=True):
     after: str = ""
     """The question behind which that one was asked, if so: from the state that its answer leaves.
     Then it is taken in right behind that answer, or not at all."""
+    traces: tuple[TraceIfAny, ...] = ()
+    """Of each event the trace context that its update came with; empty: none has one."""
 
     @property
     def origin(self) -> StreamRef:
@@ -129,12 +133,13 @@ class AnswerRecord(msgspec.Struct, tag="answer", tag_field="kind", frozen=True):
     def singly(self) -> list[AnswerRecord]:
         """Return the same as a record for each event: the last one has the state."""
         last, replace = len(self.events) - 1, msgspec.structs.replace
-        return [
-            replace(self, events=(each,))
-            if number == last
-            else replace(self, events=(each,), state=None, keeps=True, ends=False)
-            for number, each in enumerate(self.events)
-        ]
+        found = []
+        for number, each in enumerate(self.events):
+            one = replace(self, events=(each,), traces=self.traces[number : number + 1])
+            if number < last:
+                one = replace(one, state=None, keeps=True, ends=False)
+            found.append(one)
+        return found
 
 
 class DefinitionRecord(msgspec.Struct, tag="definition", tag_field="kind", frozen=True):

@@ -28,6 +28,9 @@ MOST = 512
 Trace: TypeAlias = Annotated[str, msgspec.Meta(pattern=f"^{_FORM}$", max_length=LENGTH)]
 """A context in a record."""
 
+TraceIfAny: TypeAlias = Annotated[str, msgspec.Meta(pattern=f"^(?:{_FORM})?$", max_length=LENGTH)]
+"""The same of one among several, of which some have none."""
+
 
 def read(header: str | None) -> str:
     """Return the context of a request's header; none where it is not valid, as the standard says.

@@ -90,6 +90,8 @@ class Step(NamedTuple):
     run: Run = _runs_nothing
     past: Past | None = None
     """What history has of its inputs. None: nobody here knows."""
+    trace: str = ""
+    """The trace context that what has woken it came with; empty: none."""
 
 
 class Computation(NamedTuple):
@@ -102,6 +104,8 @@ class Computation(NamedTuple):
     """The log's time, as in Step."""
     moment: Moment = NOW
     """What has happened by now of what the store does not have yet."""
+    trace: str = ""
+    """As there."""
 
 
 class Output(NamedTuple):
@@ -340,7 +344,8 @@ class _Steps(Stepwise):
         try:
             at = self.call.at[self._tree_number] if self.call.at else 0
             moment = self.call.moment or self.moment(event)
-            asked = Computation(node, event, wake, at, moment)
+            trace = self.call.traces[self._tree_number] if self.call.traces else ""
+            asked = Computation(node, event, wake, at, moment, trace)
             nodes = self.call.wiring.nodes
             name, run = self.call.names[node], self._run_unless_lacking
             return computed(self._operator, nodes, asked, lasts, kept, name, run), 0.0
@@ -389,7 +394,7 @@ def computed(
 
     `name` is that of its code, which `run` has run where the operator asks for it.
     """
-    node, event, wake, at, moment = computation
+    node, event, wake, at, moment, trace = computation
     composite = nodes[node]
     entries = Entries(node, kept)
     inputs: list[Last | None] = []
@@ -407,7 +412,9 @@ def computed(
     source = nodes[event.node].name
     own = lasts.get(node)
     past = Past(entries.get, moment)
-    asked = Step(composite.code, at, argument, trigger, due, source, inputs, own, name, run, past)
+    asked = Step(
+        composite.code, at, argument, trigger, due, source, inputs, own, name, run, past, trace
+    )
     times = [each and each.timestamp for each in inputs] if composite.reads else None
     try:
         answer = operator.step(asked, entries)

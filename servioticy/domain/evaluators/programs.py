@@ -66,6 +66,8 @@ class Waiting(msgspec.Struct, array_like=True):
     """Its name in the document."""
     channels: bytes
     """JSON: their values by their names."""
+    trace: str = ""
+    """The trace context that it came with; empty: none."""
 
 
 class Head(msgspec.Struct, array_like=True):
@@ -142,7 +144,7 @@ def _let_wait(step: Step, entries: Entries, queue: Head) -> Answer:
         reason = f"a program is asked about {MAX_EVENT_BYTES} bytes of channels at most"
         raise Ends(ERROR, reason)
     name = step.code.arguments[cast(int, step.argument)]
-    value = _encode(Waiting(step.trigger.timestamp, step.source, name, channels))
+    value = _encode(Waiting(step.trigger.timestamp, step.source, name, channels, step.trace))
     if queue.waiting >= MAX_WAITING or queue.size + len(value) > MAX_WAITING_BYTES:
         reason = f"{queue.waiting} updates, {queue.size} bytes, wait for its program"
         raise Ends(UNANSWERED, reason)

@@ -64,11 +64,13 @@ def step(
     kept: Sequence[Kept] = (),
     at: Sequence[int] = (),
     moment: Any = None,
+    traces: Sequence[str] = (),
 ) -> Call:
     """The computation that an update of a call's tree causes, as a call of its own.
 
     Its wiring has no groups: each input is the stream that is read through it now. `kept` is what
-    the composite keeps, `at` the log's time, and `moment` what has happened by then.
+    the composite keeps, `at` the log's time, and `moment` what has happened by then;
+    `traces` has the tree's context, if there is one.
     """
     composite = call.wiring.nodes[node]
     read = inputs_read(composite, event, wake, lasts)
@@ -95,7 +97,8 @@ def step(
     refused = {0: call.refused[node]} if node in call.refused else {}
     own_names = (call.names[node], *[""] * (len(numbers) - 1))
     theirs = [each._replace(node=0) for each in kept]
-    return Call(wiring, own_names, known, [[alone]], Bounds(1, 1), refused, theirs, at, moment)
+    bounds = Bounds(1, 1)
+    return Call(wiring, own_names, known, [[alone]], bounds, refused, theirs, at, moment, traces)
 
 
 def inputs_read(

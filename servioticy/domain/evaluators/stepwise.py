@@ -135,9 +135,13 @@ class Stepwise:
         theirs: list[Kept] = []
         if composite.keeps:
             theirs = [each for each in kept.values() if each.node == node]
-        at = self.call.at[self._tree_number : self._tree_number + 1] if composite.keeps else ()
+        at: Sequence[int] = ()
+        traces: Sequence[str] = ()
+        if composite.keeps:
+            own = slice(self._tree_number, self._tree_number + 1)
+            at, traces = self.call.at[own], self.call.traces[own]
         moment = self.moment(event) if composite.keeps else None
-        asked = step(self.call, node, event, wake, lasts, theirs, at, moment)
+        asked = step(self.call, node, event, wake, lasts, theirs, at, moment, traces)
         attempt = self._attempt if composite.keeps else 0
         key = node, event.path, wake.number, tuple(asked.lasts), tuple(theirs), attempt
         if key not in self._found:

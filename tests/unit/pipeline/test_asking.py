@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 from asked_programs import KnownToAll, a_manifest, answer
 from memory import MemoryPlatform
@@ -24,6 +25,7 @@ from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.evaluators.every import every
+from servioticy.domain.records import AnswerRecord, UpdateRecord, read_record
 from servioticy.errors import Unavailable
 from servioticy.ports.programs import Manifest, Program, Question, Reply
 
@@ -305,3 +307,30 @@ def test_what_was_asked_behind_an_answer_that_is_none_is_asked_again() -> None:
     asked = [values_of(each) for each in bench.programs.questions]
     assert asked == [[10, 6], [22, 23], [10], [6, 22], [6], [22], [23]]
     assert bench.verdicts() == {"collected": 4, "emitted": 3, "error": 1}
+
+
+def test_what_a_program_makes_has_the_context_of_its_update() -> None:
+    """And the question and the answer are told of it; without one nothing of it stands there."""
+    one = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    bench = Bench(a_manifest())
+    for value, trace in ((10, one), (11, "")):
+        body = {"channels": {"v": {"current-value": value}}, "lastUpdate": value}
+        update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
+        bench.platform.log.append(0, UpdateRecord("so0", "d0", value, update, trace=trace))
+    bench.work()
+    (question,) = bench.programs.questions
+    bench.programs.answer(question)
+    bench.work()
+    bench.work()
+    bench.put(22)
+    bench.programs.answer(bench.programs.questions[1])
+    bench.work()
+
+    found = {
+        each.timestamp: each.trace for each in bench.platform.state.emitted if each.stream == "p0"
+    }
+    assert found == {10: one, 11: ""}
+    records = [read_record(value) for value in bench.platform.state.log[0]]
+    answers = [each for each in records if isinstance(each, AnswerRecord)]
+    assert [each.traces for each in answers] == [(one, ""), ()]
+    assert b"traces" not in bench.platform.state.log[0][-1]
