@@ -17,10 +17,11 @@ from api.http.authentication import needs
 from api.services import Services
 from sandbox.suspension import reading
 from servioticy.domain.access import Right
-from servioticy.domain.evaluators import silence
+from servioticy.domain.evaluators import programs, silence
 from servioticy.domain.evaluators.windows.head import HEAD
 from servioticy.domain.evaluators.windows.told import told
 from servioticy.domain.model import StreamKey, Timestamp
+from servioticy.domain.program_code import PROGRAMS
 from servioticy.domain.scripts import stream_of
 from servioticy.domain.time_units import unlike
 from servioticy.domain.verdicts import (
@@ -62,6 +63,7 @@ def blueprint(services: Services) -> Blueprint:
             "cpu-seconds": services.ports.history.processor_us(key) / 1e6,
             "verdicts": verdicts,
             **_windows(key, address, stream, services),
+            **_program(key, address, stream, services),
             **from_outside.told(stream, address, services),
         }
         return answer(content, 200, headers)
@@ -83,6 +85,21 @@ def _windows(key: StreamKey, address: Address, stream: str, services: Services) 
     if value is None:
         return {"windows": {"open": [], "updates": 0}}
     return {"windows": told(value, composite.window)}
+
+
+def _program(key: StreamKey, address: Address, stream: str, services: Services) -> dict[str, Any]:
+    """Return what waits for the program that computes a stream, and what it keeps, if one does."""
+    declared = services.definitions.stream(address, stream)
+    composite = None if declared is None else declared.composite
+    if composite is None or composite.evaluator != PROGRAMS:
+        return {}
+    kept = services.ports.history.kept
+    value, state = kept(key, programs.HEAD), kept(key, programs.STATE)
+    queue = programs.Head(0) if value is None else programs.queue_of(value)
+    told: dict[str, Any] = {"waiting": queue.waiting, "bytes": queue.size}
+    if queue.program:
+        told["answeredBy"] = {"name": queue.program, "version": queue.version}
+    return {"operator": told | {"state": None if state is None else orjson.loads(state)}}
 
 
 def _explain_nothing(

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from api_builders import NOW, Caller, Served
+from fleet_builders import post, work
 from operator_folders import write
 from werkzeug.test import TestResponse
 
@@ -19,6 +21,7 @@ from operators.line import Running
 from operators.registry import Registry
 from operators.shelf import Shelf
 from sandbox.text import argument_names
+from servioticy.domain.evaluators.programs import HEAD, STATE, Head
 from servioticy.ports.effects import Activate
 from servioticy.ports.programs import Program
 from servioticy.settings import Settings
@@ -318,3 +321,65 @@ def test_whom_a_document_means_stays_though_another_is_given_the_name(
     store = PostgresPartitionStore(database, argument_names)
     change = Activate(id_, 1, 2**40)
     assert store.changed([change])[id_].operator_owners == {"alice": first}
+
+
+def test_who_follows_goes_on_to_mean_the_same(
+    alice: Caller, bob: Caller, served: Served, tmp_path: Path
+) -> None:
+    """Dynamic groups and templates: nobody looks at names then."""
+    database = served.platform.database
+    push(alice, archive(tmp_path))
+    own = bob.ask("GET", "/grants").get_json()["tenant"]
+    assert alice.ask("PUT", f"/operators/tried/grants/{own}").status_code == 204
+    reader = document(
+        "alice/tried", groups={"all": {"where": {"customFields.room": "x"}, "stream": "a"}}
+    )
+    group = post(bob, "/", reader, 201)["id"]
+    made_of = {"name": "made", "parameters": {}, "document": document("alice/tried")}
+    template = post(bob, "/templates", made_of, 201)["id"]
+    post(bob, f"/templates/{template}/objects", [{}])
+    work(served)
+    ((first,),) = database.rows("SELECT id FROM tenants WHERE name = 'alice'")
+    database.rows("UPDATE tenants SET name = 'gone' WHERE id = %(id)s", {"id": first})
+    push(served.tenant("alice"), archive(tmp_path))
+    plain = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}
+    post(bob, "/", {**plain, "customFields": {"room": "x"}}, 201)
+    other = {**made_of, "document": document("alice/tried", public="true")}
+    assert bob.ask("PUT", f"/templates/{template}", json=other).status_code == 202
+    work(served)
+
+    rows = database.rows(
+        "SELECT service_object = %(group)s, version, operator_owners FROM definitions"
+        " WHERE operator_owners IS NOT NULL ORDER BY 1, 2",
+        {"group": group},
+    )
+    meant = {"alice": first}
+    assert rows == [(False, 1, meant), (False, 2, meant), (True, 1, meant), (True, 2, meant)]
+
+
+def test_status_tells_what_waits_for_a_program_and_what_it_keeps(
+    alice: Caller, bob: Caller, served: Served, tmp_path: Path
+) -> None:
+    """To its tenant alone, though the stream is public."""
+    push(alice, archive(tmp_path))
+    id_ = alice.ask("POST", "/", json=document("tried", public="true")).get_json()["id"]
+    path = f"/{id_}/streams/b/status"
+    nothing = {"waiting": 0, "bytes": 0, "state": None}
+    assert alice.ask("GET", path).get_json()["operator"] == nothing
+    stream = served.platform.stream(id_, "b")
+    head = Head(1, first=5, next=8, size=70, states=3, program="tried", version=1)
+    for key, value in ((HEAD, msgspec.msgpack.encode(head)), (STATE, b'{"n":[1,null]}')):
+        served.platform.database.rows(
+            "INSERT INTO kept_entries (log_partition, tenant_id, stream_id, key, value)"
+            " VALUES (0, %(tenant)s, %(stream_id)s, %(key)s, %(value)s)",
+            stream._asdict() | {"key": key, "value": value},
+        )
+
+    assert alice.ask("GET", path).get_json()["operator"] == {
+        "waiting": 3,
+        "bytes": 70,
+        "answeredBy": {"name": "tried", "version": 1},
+        "state": {"n": [1, None]},
+    }
+    assert bob.ask("GET", path).status_code == 401
+    assert "operator" not in alice.ask("GET", f"/{id_}/streams/a/status").get_json()
