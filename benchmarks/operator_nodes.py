@@ -40,9 +40,16 @@ class _Folder:
 
 @contextmanager
 def node_with(
-    language: str, files: Mapping[str, str], transport: str = "socket", **said: Any
+    language: str,
+    files: Mapping[str, str],
+    transport: str = "socket",
+    built: Mapping[str, bytes] | None = None,
+    **said: Any,
 ) -> Iterator[Node]:
-    """Run the sample of a language, with these files in place of its own, and this said of it."""
+    """Run the sample of a language, with these files in place of its own, and this said of it.
+
+    `built`: what may be executed.
+    """
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder = place / "operator"
@@ -50,6 +57,9 @@ def node_with(
             shutil.copytree(ROOM / each / language, folder, dirs_exist_ok=True)
         for name, content in files.items():
             (folder / name).write_text(content)
+        for name, program in (built or {}).items():
+            (folder / name).write_bytes(program)
+            (folder / name).chmod(0o755)
         told = orjson.loads((folder / manifest.FILE).read_bytes()) | said
         (folder / manifest.FILE).write_bytes(orjson.dumps(told))
         (place / "root").mkdir()

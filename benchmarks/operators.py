@@ -14,7 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
-from benchmarks import operators_bulk
+from benchmarks import operators_bulk, operators_fraud
 from benchmarks.operator_nodes import TRANSPORTS, ask, node_with
 from benchmarks.sandbox import forward
 from operators.node import Node
@@ -38,7 +38,7 @@ _Asked = dict[bytes, float]
 def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print latencies at each rate, throughput by batch size, and the time of an update."""
     parser = argparse.ArgumentParser("servioticy bench operators")
-    parser.add_argument("what", nargs="?", default="forward", choices=("forward", "bulk"))
+    parser.add_argument("what", nargs="?", default="forward", choices=("forward", "bulk", "fraud"))
     parser.add_argument("--seconds", type=float, default=5.0, help="of each rate (5)")
     parser.add_argument(
         "--scale", type=float, default=10.0, help="bulk: how many times as fast (10)"
@@ -47,6 +47,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     print(f"load {os.getloadavg()[0]:.1f}")
     if options.what == "bulk":
         operators_bulk.run(options.scale)
+        return
+    if options.what == "fraud":
+        operators_fraud.run(settings, RATES, options.seconds)
         return
     pool = sandbox_pool(settings)
     try:
