@@ -45,6 +45,7 @@ BENCHMARKS = (
     "operators",
     "statements",
     "monitoring",
+    "applications",
 )
 LIST = "list"
 

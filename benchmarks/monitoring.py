@@ -1,4 +1,4 @@
-"""What woven monitoring costs: a call's nanoseconds, and an update's, woven, sampled and off.
+"""What woven monitoring costs: a call, an update, to weave, and what each publisher holds.
 
 A task of the pipeline takes the same backlog over and over, in turn with all steps of the pipeline
 woven, with one sequence in a hundred measured, and with nothing woven, so that whatever else the
@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks import ground
+from benchmarks import ground, publishing
 from benchmarks.stages import Bench, real
 from monitoring.configuration import Aspect, Publish
 from monitoring.outbox import Outbox
@@ -47,9 +47,12 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--rounds", type=int, default=15, help="of each kind, in turn")
     parser.add_argument("--devices", type=int, default=100)
     parser.add_argument("--batch", type=int, default=100, help="updates taken at once")
+    parser.add_argument("--measurements", type=int, default=200_000, help="of each publisher")
     parser.set_defaults(no_accounts=False, no_security=False)
     options = parser.parse_args(arguments)
     _calls()
+    publishing.weaving(STEPS)
+    publishing.publishing(settings, options.measurements)
     with real(settings, options) as bench:
         rows = bench.rows(options.devices, 1)
         bench.task.take(rows)

@@ -34,12 +34,13 @@ class ProcessState(msgspec.Struct, frozen=True):
 
 
 def birth(pid: int) -> str:
-    """Return when a process began, as Linux counts; empty where there is none."""
+    """Return when a process began, as Linux counts; empty where there is none that lives."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return ""
-    return stat.rpartition(")")[2].split()[19]
+    fields = stat.rpartition(")")[2].split()
+    return "" if fields[0] in "ZX" else fields[19]
 
 
 class StateFile:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from monitoring.applications.repository import Place, Registered
 from monitoring.applications.states import Step, Written
 from monitoring.publishers.every import Every, Surroundings
 from monitoring.publishers.sums import Sums
+from monitoring.state import FOLDER as STATES
 from monitoring.state import birth
 from servioticy import logs, settings
 from servioticy.errors import ServioticyError
@@ -62,6 +64,8 @@ class Monitor:
     def run(self) -> int:
         """Return the exit code: 0 where it has ended well, or was stopped."""
         self._tell("starting")
+        for left in (self._place.scratch, self._place.folder / STATES):  # of one that was killed
+            shutil.rmtree(left, ignore_errors=True)
         try:
             application = package.read(self._place.package)
             driver = engines.driver(self._settings.data_path, application.engine)

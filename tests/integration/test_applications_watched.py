@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 from application_builders import ASPECTS, CODE, Here, a_package
+from process_walks import alive
 from waiting import until
 
-from monitoring.applications import repository
+from monitoring.applications import repository, scheduled
 from monitoring.applications.drivers import engines
 from monitoring.applications.inside import AtLoading
 from monitoring.model import RuntimePerformance
+from servioticy.embedded.folder import DataFolder
+from servioticy.settings import to_environment
+from servioticy.supervisor.program import Program
+from servioticy.supervisor.supervisor import Supervisor
 
 PROFILED = f'{ASPECTS}measures = ["runtime", "profile"]\n'
 SHELL = """
@@ -76,7 +81,7 @@ def test_it_is_stopped_and_nothing_of_it_is_left(here: Here, tmp_path: Path) -> 
         monitor.terminate()
         assert monitor.wait(120) == 0
 
-    assert not Path(f"/proc/{process}").exists()
+    assert not alive(process)
     assert len(here.measured()) == 3
     repository.wish(here.data, "loop", "stopped")
     assert here.state().state == "stopped"
@@ -88,8 +93,10 @@ def test_when_it_is_killed_its_monitor_says_so(here: Here, tmp_path: Path) -> No
         os.kill(here.until("running").process, signal.SIGKILL)
         assert monitor.wait(120) == 1
     assert (here.state().state, here.state().why) == ("failed", "signal SIGKILL")
+    here.place().scratch.mkdir()
     with here.monitor():
         assert here.until("running").starts == 2
+        assert not here.place().scratch.exists()
 
 
 def test_when_its_monitor_is_killed_that_is_seen(here: Here, tmp_path: Path) -> None:
@@ -98,10 +105,40 @@ def test_when_its_monitor_is_killed_that_is_seen(here: Here, tmp_path: Path) -> 
     with here.monitor() as monitor:
         process = here.until("running").process
         monitor.kill()
-        monitor.wait()
         until(lambda: here.state().state == "lost")
         assert os.getpgid(process) == monitor.pid
-    until(lambda: not Path(f"/proc/{process}").exists())
+    until(lambda: not alive(process))
+
+
+def test_who_supervises_begins_both_again_and_stops_both(here: Here, tmp_path: Path) -> None:
+    """By the rules that the platform's own programs have."""
+    here.deploy(a_package(tmp_path / "p"))
+    environment = to_environment(here.settings)
+    folder = DataFolder(here.data)
+    supervisor = Supervisor(
+        [],
+        folder,
+        others=lambda: [
+            Program(name, command, environment)
+            for name, command in scheduled.commands(here.data).items()
+        ],
+    )
+    try:
+        supervisor.start()
+        until(lambda: supervisor.tick() or here.state().state == "running")
+        first = here.state().process
+        os.kill(supervisor.pids()["application-loop"], signal.SIGKILL)
+        until(lambda: supervisor.tick() or here.state().process not in (0, first))
+        second = here.state().process
+        assert alive(second)
+        assert not alive(first)
+        repository.wish(here.data, "loop", "stopped")
+        until(lambda: supervisor.tick() or supervisor.pids() == {})
+        until(lambda: supervisor.tick() or not alive(second))
+        assert here.until("stopped").starts == 2
+    finally:
+        supervisor.stop()
+        folder.release()
 
 
 def test_what_its_driver_cannot_begin_has_failed(here: Here, tmp_path: Path) -> None:

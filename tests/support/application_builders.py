@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,6 +30,7 @@ def main():
     while sys.argv[2:] == ["on"]:
         time.sleep(0.05)
 """
+STANDARD_ERROR = 2
 ASPECTS = """
 [[aspect]]
 pointcut = "loop.step"
@@ -88,7 +88,7 @@ class Here:
             scheduled.command(name, found.turn),
             env={**os.environ, **to_environment(self.settings)},
             stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,
+            stdout=STANDARD_ERROR,
             start_new_session=True,
         )
         try:
