@@ -85,6 +85,10 @@ class NoQuotas:
         """Return nobody."""
         return ()
 
+    def brimming(self, _atoms: Mapping[int, int]) -> Collection[int]:
+        """Return nobody."""
+        return ()
+
 
 def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print a line for each number of instances."""

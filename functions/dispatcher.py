@@ -71,6 +71,9 @@ class Standing(Protocol):
     def full(self, held: Mapping[int, int]) -> Collection[int]:
         """Return those whose atoms, so many bytes, are too many."""
 
+    def brimming(self, atoms: Mapping[int, int]) -> Collection[int]:
+        """Return those of whom as many atoms wait as may."""
+
 
 class Dispatcher:
     """Decides who works."""
@@ -173,8 +176,13 @@ class Dispatcher:
         counts = Counter(each.task.queue for each in self._running.values())
         sizes = {each.task.queue: each.size for each in running}
         held: Counter[int] = Counter()
+        counts_of: Counter[int] = Counter()
         for each in waiting:
             held[each.queue.tenant] += each.size
+            if (
+                each.queue.step >= 0
+            ):  # files that wait to be cut hold up nobody: they are what waits
+                counts_of[each.queue.tenant] += each.atoms
         return Situation(
             waiting,
             counts,
@@ -182,6 +190,7 @@ class Dispatcher:
             workflows,
             self._standing.resting(),
             self._standing.full(held),
+            self._standing.brimming(counts_of),
             self._served,
         )
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from functions.limits import Limits
 from functions.steps import Failure, Result, Step, Task
 from servioticy.errors import Unavailable
-from servioticy.ports.atoms import Atom, Product, Queue
+from servioticy.ports.atoms import Atom, Look, Product, Queue
 
 MOST = 100
 """Atoms that are taken at once."""
+MOST_FILES = 4
+"""Of files, of each of which a portion is cut."""
 LONG, SHORT = 0.1, 0.05
 """Seconds: after a batch that took longer fewer are taken, after a shorter one more."""
 MAX_STORED_BYTES = 2 * 1024 * 1024
@@ -26,6 +28,8 @@ MAX_STORED_BYTES = 2 * 1024 * 1024
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 300_000
 """Between two attempts at an atom: each pause is twice as long as the one before."""
 STORE_AGAIN_SECONDS = 0.5
+
+T = TypeVar("T")
 
 log = logging.getLogger("functions")
 
@@ -50,6 +54,11 @@ class Queues(Protocol):
 
     def collect(self, queue: Queue, instance: int, ids: Sequence[int], now_ms: int) -> int:
         """Keep these as results."""
+
+    def look(
+        self, queue: Queue, instance: int, id_: int, look: Look, every_ms: int, now_ms: int
+    ) -> int:
+        """A look at a store is done: what is new waits, and so does the next look."""
 
     def give_back(
         self, queue: Queue, instance: int, at_ms: Mapping[int, int], *, counts: bool
@@ -124,7 +133,7 @@ class Instance:
         if seconds > LONG:
             self.size = max(1, self.size // 2)
         elif seconds < SHORT:
-            self.size = min(MOST, self.size * 2)
+            self.size = min(MOST if self.task.queue.step >= 0 else MOST_FILES, self.size * 2)
 
     def _store(self, atoms: Sequence[Atom], result: Result) -> None:
         queue, made = self.task.queue, 0
@@ -133,19 +142,35 @@ class Instance:
                 lambda: self._queues.collect(queue, self.number, list(result.done), self._now())
             )
         else:
-            for ids, products in _portions(self.task, result.done):
+            for ids, products in _portions(self.task, result):
                 made += len(products)
                 self._patiently(
                     lambda ids=ids, products=products: self._queues.finish(  # type: ignore[misc]
                         queue, self.number, ids, products, self._now()
                     )
                 )
+        for id_, look in result.looks.items():
+            made += self._look(id_, look)
         dead = self._fail(atoms, result.failed)
         if result.later:
             self._give_back(result.later, counts=False)
         self._note(
             self.task,
-            Done(len(result.done), made, len(result.failed), dead, result.processor_us),
+            Done(
+                len(result.done) + len(result.looks),
+                made,
+                len(result.failed),
+                dead,
+                result.processor_us,
+            ),
+        )
+
+    def _look(self, id_: int, look: Look) -> int:
+        """Store what was seen; how many files are to be cut."""
+        queue, files = self.task.queue, self.task.workflow.files
+        every = 0 if files is None else files.every_ms
+        return self._patiently(
+            lambda: self._queues.look(queue, self.number, id_, look, every, self._now())
         )
 
     def _fail(self, atoms: Sequence[Atom], failed: Mapping[int, Failure]) -> int:
@@ -169,9 +194,7 @@ class Instance:
         return len(dead)
 
     def _attempts(self) -> int:
-        step = self.task.queue.step
-        procedures = self.task.workflow.procedures
-        return procedures[step].attempts if step < len(procedures) else SINK_ATTEMPTS
+        return self.task.workflow.attempts_of(self.task.queue.step)
 
     def _give_back(self, pauses: Mapping[int, int], *, counts: bool) -> None:
         now = self._now()
@@ -180,15 +203,14 @@ class Instance:
             lambda: self._queues.give_back(self.task.queue, self.number, times, counts=counts)
         )
 
-    def _patiently(self, ask: Callable[[], object]) -> None:
+    def _patiently(self, ask: Callable[[], T]) -> T:
         """Ask while the atoms are still its own: asked twice it takes effect once.
 
         Raises Unavailable.
         """
         while True:
             try:
-                ask()
-                return
+                return ask()
             except Unavailable as error:
                 if self._now() > self._end_ms or self.ends:
                     raise
@@ -199,32 +221,24 @@ class Instance:
         return int(self._clock() * 1000)
 
 
-SINK_ATTEMPTS = 20
-"""At the sink of a workflow; what it refuses because of the atom itself is dead at once."""
-
-
 def pause_ms(attempts: int) -> int:
     """Return how long an atom waits after so many attempts."""
     return int(min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** min(attempts - 1, 20)))
 
 
-def _portions(
-    task: Task, done: Mapping[int, Sequence[bytes]]
-) -> Iterator[tuple[list[int], list[Product]]]:
+def _portions(task: Task, result: Result) -> Iterator[tuple[list[int], list[Product]]]:
     """Yield atoms with what was made of them, in order, so that no transaction is large."""
     step, workflow = task.queue.step, task.workflow
-    links: Sequence[int] = ()
-    if step < workflow.sink_step:
-        links = workflow.links[workflow.procedures[step].name]
-    targets = [(to, workflow.delay_of(to)) for to in links]
+    targets = [(to, workflow.delay_of(to)) for to in workflow.links_of(step)]
     ids: list[int] = []
     products: list[Product] = []
     size = 0
-    for id_, atoms in done.items():
+    for id_, atoms in result.done.items():
         ids.append(id_)
         for body in atoms:
             products += [Product(id_, to, delay, body) for to, delay in targets]
             size += len(body) * len(targets)
+        products += [Product(id_, step, 0, body) for body in result.again.get(id_, ())]
         if size > MAX_STORED_BYTES:
             yield ids, products
             ids, products, size = [], [], 0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from functions.limits import MAX_QUEUE, Limits
-from servioticy.domain.workflows.model import Workflow
+from servioticy.domain.workflows.model import CUT, LOOK, Workflow
 from servioticy.ports.atoms import Queue, Waiting
 
 AT_ONCE = 10
@@ -42,6 +42,8 @@ class Situation(NamedTuple):
     """Tenants whose code may not run now."""
     full: Collection[int]
     """Tenants whose atoms are more bytes than they may be."""
+    brimming: Collection[int]
+    """Tenants of whom as many atoms wait as may: no file is cut for them."""
     served: Mapping[int, int]
     """By tenant a number that is larger the later an instance was begun for it last."""
 
@@ -110,11 +112,12 @@ def _closed(now: Situation) -> set[Queue]:
         if workflow is None:
             found.add(queue)
         elif queue.step < workflow.sink_step:
-            links = workflow.links[workflow.procedures[queue.step].name]
+            links = workflow.links_of(queue.step)
             behind = [atoms.get(queue._replace(step=to), 0) for to in links]
             if (
                 max(behind, default=0) >= MAX_QUEUE
                 or queue.tenant in now.resting
+                or (queue.step < 0 and queue.tenant in now.brimming)
                 or farthest.get(queue.tenant, queue) != queue
             ):
                 found.add(queue)
@@ -141,12 +144,13 @@ def _reserving(
         workflow = now.workflows.get((each.queue.workflow, each.queue.version))
         if workflow is None:
             continue
-        for step, procedure in enumerate(workflow.procedures):
-            if procedure.reserved:
-                of = reserved.setdefault(each.queue.tenant, {})
-                of[each.queue._replace(step=step)] = procedure.reserved
+        for step, count in workflow.reserved_of().items():
+            of = reserved.setdefault(each.queue.tenant, {})
+            of[each.queue._replace(step=step)] = count
 
     def may(queue: Queue) -> bool:
+        if queue.step == LOOK and may(queue._replace(step=CUT)):
+            return True  # who looks for files has the places of who cuts them
         kept = sum(
             max(0, count - running.get(other, 0))
             for other, count in reserved.get(queue.tenant, {}).items()

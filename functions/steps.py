@@ -9,7 +9,7 @@ from sandbox import InfraError, ProcessorSeconds
 from sandbox.trees import Call, Grown
 from servioticy.domain.workflows.model import Workflow
 from servioticy.domain.workflows.programs import call_of, made_of
-from servioticy.ports.atoms import Atom, Queue
+from servioticy.ports.atoms import Atom, Look, Queue
 
 HOPELESS = frozenset({"syntax", "policy"})
 """Kinds of faults that another attempt would end with as well."""
@@ -45,6 +45,10 @@ class Result(NamedTuple):
     processor_us: int = 0
     collected: bool = False
     """Those that are done are results to be kept."""
+    again: Mapping[int, Sequence[bytes]] = {}
+    """Of those that are done, atoms that this step itself is to take."""
+    looks: Mapping[int, Look] = {}
+    """Looks at a store: what each has seen."""
 
 
 class Step(Protocol):

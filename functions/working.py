@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING
 
 from functions.accounts import Accounts
 from functions.dispatcher import Dispatcher
+from functions.files.source import Source
 from functions.limits import limits
 from functions.sinks import Sinks
 from functions.steps import Scripts, Step
 from servioticy import logs, settings
 from servioticy.domain.evaluators.javascript import JavaScript
-from servioticy.domain.quotas import ATOM_BYTES, PROCESSOR_SECONDS, quotas
+from servioticy.domain.quotas import ATOM_BYTES, ATOMS, PROCESSOR_SECONDS, quotas
 from servioticy.domain.workflows.model import Workflow
+from servioticy.domain.workflows.stores import stores
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.parts import connect, sandbox_pool
 from servioticy.settings import Settings
@@ -64,9 +66,12 @@ def _work(chosen: Settings) -> None:
     sinks = Sinks(partial(_ingest, chosen, database), PostgresStatements(database, "batches"))
 
     def step_of(workflow: Workflow, step: int) -> Step:
+        if step < 0:
+            return source
         return sinks if step == workflow.sink_step else scripts
 
     atoms = PostgresAtoms(database)
+    source = Source(stores(chosen.functions.stores), atoms.public_id)
     dispatcher = Dispatcher(
         atoms,
         step_of,
@@ -83,6 +88,7 @@ def _work(chosen: Settings) -> None:
         dispatcher.run()
     finally:
         pool.close()
+        source.close()
 
 
 def _ingest(chosen: Settings, database: Database) -> Ingest:
@@ -100,6 +106,7 @@ class QuotasOfTenants:
         self._quotas = quotas(chosen)
         self._resting: Collection[int] = ()
         self._given: Mapping[int, int] = {}
+        self._most: Mapping[int, int] = {}
         self._at = float("-inf")
 
     def resting(self) -> Collection[int]:
@@ -113,10 +120,17 @@ class QuotasOfTenants:
         usual = self._quotas[ATOM_BYTES].most
         return {each for each, size in held.items() if size > self._given.get(each, usual)}
 
+    def brimming(self, atoms: Mapping[int, int]) -> Collection[int]:
+        """Return those of whom as many atoms wait as may."""
+        self._look()
+        usual = self._quotas[ATOMS].most
+        return {each for each, count in atoms.items() if count >= self._most.get(each, usual)}
+
     def _look(self) -> None:
         if time.monotonic() - self._at >= QUOTAS_SECONDS:
             self._resting = self._stored.used_up(self._quotas[PROCESSOR_SECONDS]).keys()
             self._given = self._stored.of_all(ATOM_BYTES)
+            self._most = self._stored.of_all(ATOMS)
             self._at = time.monotonic()
 
 

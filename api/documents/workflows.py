@@ -14,9 +14,10 @@ from servioticy.domain.access import Right, may
 from servioticy.domain.documents.codes import BAD_CODE, NO_CHOICE, UNKNOWN_STREAM
 from servioticy.domain.documents.errors import WHOLE, BadDocument
 from servioticy.domain.model import StreamRef
-from servioticy.domain.workflows.model import SINK, SOURCE, STREAM, Workflow
+from servioticy.domain.workflows.model import FILES, SINK, SOURCE, STREAM, Files, Workflow
 from servioticy.domain.workflows.programs import PROCEDURE, program_of
 from servioticy.domain.workflows.reading import parse_workflow
+from servioticy.domain.workflows.stores import stores
 from servioticy.ports.addresses import Address
 from servioticy.ports.cursors import StoredCursor, write_cursor
 from servioticy.refusals import Conflict
@@ -39,6 +40,8 @@ class CheckedWorkflow:
         self._check_code()
         if self.read.source is not None:
             self._source = self._found(self.read.source, SOURCE)
+        if self.read.files is not None:
+            self._check_store(self.read.files)
         if self.read.sink_stream is not None:
             self._check_sink(self.read.sink_stream)
 
@@ -110,6 +113,16 @@ class CheckedWorkflow:
             reason = f"There is no stream {stream.stream[:100]!r} of this Service Object for you"
             raise WHOLE.at(end, STREAM).bad(reason, UNKNOWN_STREAM)
         return address
+
+    def _check_store(self, files: Files) -> None:
+        """Whether the operator lets this tenant name it. Raises BadDocument."""
+        found = stores(self._services.settings.functions.stores).get(files.store)
+        rows = self._services.ports.statements("grants").rows(
+            "public_id", tenant=authenticated().caller
+        )
+        if found is None or not rows or found.of(rows[0][0]) is None:
+            reason = f"There is no store {files.store!r} for you: an operator makes them"
+            raise WHOLE.at(SOURCE, FILES, "store").bad(reason, NO_CHOICE)
 
     def _check_sink(self, stream: StreamRef) -> None:
         address = self._found(stream, SINK)

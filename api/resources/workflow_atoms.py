@@ -47,8 +47,8 @@ def blueprint(services: Services) -> Blueprint:
         for _ in range(ATTEMPTS):
             own = found(stored, workflow)
             read = parse_workflow(orjson.loads(own.content))
-            if read.source is not None:
-                raise Refused("The atoms of this workflow are the updates of a stream")
+            if read.source is not None or read.files is not None:
+                raise Refused("The atoms of this workflow come from a stream or from files")
             given = [(each, now) for each in atoms]
             if queues.put(tenant, workflow, own.version, read, given, now):
                 return answer({"accepted": len(atoms), "version": own.version}, 202)

@@ -13,7 +13,7 @@ from api.http.queries import moment
 from api.resources.workflows import found
 from api.services import Services
 from servioticy.domain.access import Right
-from servioticy.domain.workflows.model import SINK
+from servioticy.domain.workflows.model import LOOK, SINK, SOURCE
 from servioticy.domain.workflows.reading import parse_workflow
 from servioticy.settings.outward import Usage
 
@@ -35,7 +35,9 @@ def blueprint(services: Services) -> Blueprint:
         since = moment("from", now - HOUR) // HOUR * HOUR
         values = {"id": workflow, "tenant": tenant}
         read = parse_workflow(orjson.loads(own.content))
-        steps = {name: _nothing() for name in [*[p.name for p in read.procedures], SINK]}
+        first = [SOURCE] if read.files is not None else []
+        every = [*first, *[p.name for p in read.procedures], SINK]
+        steps = {name: _nothing() for name in every}
         names = {own.version: read}
 
         def of(version: int, step: int) -> dict[str, Any]:
@@ -45,6 +47,8 @@ def blueprint(services: Services) -> Blueprint:
             return steps.setdefault(names[version].name_of(step), _nothing())
 
         for version, step, atoms, size, oldest, attempts, held in stored.rows("queues", **values):
+            if step == LOOK:
+                continue
             told = of(version, step)
             told["waiting"] += atoms
             told["waitingBytes"] += size
@@ -64,7 +68,7 @@ def blueprint(services: Services) -> Blueprint:
         seconds = max(1.0, (now - since) / 1000)
         finished = steps[SINK]["done"]["atoms"]
         cost = sum(each["done"]["cost"] for each in steps.values())
-        body = {
+        body: dict[str, Any] = {
             "id": workflow,
             "version": own.version,
             "since": since,
@@ -76,9 +80,17 @@ def blueprint(services: Services) -> Blueprint:
             "costPerMillionAtoms": 1e6 * cost / finished if finished else None,
             "steps": steps,
         }
+        if read.files is not None:
+            body["files"] = _files(stored.row("files", **values))
         return answer(body)
 
     return routes
+
+
+def _files(row: Any) -> dict[str, Any]:
+    """Return how the store of its files was when it was looked at last."""
+    looked_at, trouble, is_full, known = row or (None, "", False, 0)
+    return {"lookedAt": looked_at, "trouble": trouble, "known": known, "tooMany": is_full}
 
 
 def _nothing() -> dict[str, Any]:

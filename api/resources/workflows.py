@@ -18,6 +18,7 @@ from api.resources.template_jobs import LARGEST, etag_of
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.quotas import DOCUMENT_BYTES
+from servioticy.domain.workflows.model import LOOK, Files, Workflow
 from servioticy.domain.workflows.picture import picture
 from servioticy.domain.workflows.reading import parse_workflow
 from servioticy.ports.statements import Statements
@@ -83,6 +84,7 @@ def blueprint(services: Services) -> Blueprint:
                 )
                 if row is None:
                     raise Conflict(f"There are {MAX_WORKFLOWS} workflows: delete some first")
+                _look(id_, 1, None, checked.read)
         place = {"Location": f"{services.base}/workflows/{id_}", "ETag": etag_of(1)}
         return answer({"id": id_, "version": 1, "createdAt": now}, 201, place)
 
@@ -155,6 +157,7 @@ def blueprint(services: Services) -> Blueprint:
                     raise Conflict(
                         f"It was changed in this moment, or of {MAX_VERSIONS} versions atoms wait"
                     )
+                _look(workflow, row[0], parse_workflow(orjson.loads(before.content)), checked.read)
         return answer({"id": workflow, "version": row[0]}, 200, {"ETag": etag_of(row[0])})
 
     @routes.delete("/workflows/<workflow>")
@@ -176,6 +179,16 @@ def blueprint(services: Services) -> Blueprint:
             subscriptions.rows("unsubscribe", tenant=tenant, id=before.subscription)
         return checked.subscribe(workflow)
 
+    def _look(workflow: str, version: int, before: Workflow | None, read: Workflow) -> None:
+        """Let the store of its files be looked at from now on, by this version alone."""
+        values = {"id": workflow, "tenant": authenticated().caller}
+        if before is not None and before.files is not None:
+            stored.rows("look_no_more", **values, step=LOOK)
+            if read.files is None or _place(before.files) != _place(read.files):
+                stored.rows("forget_files", **values)
+        if read.files is not None:
+            stored.rows("look", **values, version=version, step=LOOK, now=services.now())
+
     def _told(workflow: str, own: StoredWorkflow) -> Response:
         body: dict[str, Any] = {
             "id": workflow,
@@ -188,3 +201,8 @@ def blueprint(services: Services) -> Blueprint:
         return answer(body, 200, {"ETag": etag_of(own.current)})
 
     return routes
+
+
+def _place(files: Files) -> tuple[str, str]:
+    """Return what makes files others: none of theirs has come yet."""
+    return files.store, files.prefix

@@ -78,6 +78,8 @@ TABLES = (
     Table("idempotency"),
     Table("workflows"),
     Table("workflow_versions"),
+    Table("workflow_files"),
+    Table("workflow_looks"),
     Table("atoms", without=frozenset({"taken_by"})),
     # A restore fills tables without their triggers: what these have counted comes along.
     Table("atom_counts"),

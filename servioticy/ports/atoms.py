@@ -59,6 +59,28 @@ class Product(NamedTuple):
     body: bytes
 
 
+class Seen(NamedTuple):
+    """A file that a store has."""
+
+    key: str
+    etag: str
+    """Which content it has."""
+    size: int
+
+
+class Look(NamedTuple):
+    """What a store has of one stretch of its list, in the order of bytes."""
+
+    files: Sequence[Seen] = ()
+    after: str = ""
+    """The list goes on behind this name."""
+    upto: str | None = ""
+    """The stretch ends with this name, which is its last one's; None: it goes to the end."""
+    prefix: str = ""
+    trouble: str = ""
+    """Why nothing could be seen; then nothing has changed either."""
+
+
 class Work(NamedTuple):
     """What a step has done since it was told last."""
 

@@ -51,6 +51,16 @@ BridgeTenants = Annotated[
         description="a table of tokens by topic prefix; in the environment a JSON object",
     ),
 ]
+Stores = Annotated[
+    Mapping[
+        Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,50}$")],
+        Annotated[str, Meta(min_length=1, max_length=4_096)],
+    ],
+    Meta(
+        max_length=100,
+        description="a table of URLs by name; in the environment a JSON object",
+    ),
+]
 SparkConf = Annotated[
     Mapping[Annotated[str, Meta(pattern=r"^spark\.\S+$")], str],
     Meta(description="a table of texts named spark.*; in the environment a JSON object"),

@@ -22,6 +22,7 @@ from servioticy.settings.kinds import (
     Port,
     Price,
     Seconds,
+    Stores,
     Wait,
     setting,
 )
@@ -231,6 +232,12 @@ class Functions:
         90.0,
         "how long an atom that was taken is shown to nobody else: ten seconds more than an "
         "instance lives, at least",
+    )
+    stores: Stores = setting(
+        {},
+        "folders and buckets that workflows may read, each a URL by its name (docs/functions.md); "
+        "none unless you say so",
+        secret=True,
     )
     idle_seconds: Annotated[float, Meta(ge=0, le=86_400)] = setting(
         30.0, "after how long without work the process that works on atoms ends"

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from servioticy.domain.workflows.model import Workflow
-from servioticy.ports.atoms import Atom, Product, Queue, Waiting, Works
+import orjson
+
+from servioticy.domain.workflows.model import CUT, LOOK, Workflow
+from servioticy.ports.atoms import Atom, Look, Product, Queue, Seen, Waiting, Works
 from servioticy.storage.arrays import columns, numbers, texts
 from servioticy.storage.database import Database, Prepared, Row
 from servioticy.storage.queries import queries
@@ -17,6 +19,8 @@ MAX_DEAD = 1_000
 """Dead letters of one workflow."""
 MAX_COLLECTED = 1_000
 """Atoms that a sink of one workflow keeps."""
+MAX_FILES = 100_000
+"""Files of one workflow that are kept in mind; further ones come when others have gone."""
 MAX_REASON = 500
 COUNTED = 200
 """Of what may be taken in a queue no more is counted: it is enough for all instances of a time."""
@@ -193,6 +197,47 @@ class PostgresAtoms:
             self._rows("bury", values)
             self._rows("forget_dead", {**_of(queue), "most": MAX_DEAD})
 
+    def look(
+        self, queue: Queue, instance: int, id_: int, look: Look, every_ms: int, now_ms: int
+    ) -> int:
+        """Let new files wait to be cut, and the store be looked at again; returns how many wait.
+
+        In one transaction with the end of the atom that this look was. Where there is more of the
+        list it goes on at once; of another version than that in force no further look is made.
+        """
+        whose = {"tenant": queue.tenant, "workflow": queue.workflow}
+        with self._database.transaction():
+            if not self._rows("hold", {**whose, "id": id_, "instance": instance}):
+                return 0
+            new, is_full = ([], False) if look.trouble else self._seen(whose, look)
+            goes_on = look.upto is not None and not look.trouble
+            products = [Product(id_, CUT, 0, _ticket(each)) for each in new]
+            in_force = self.in_force(queue.tenant, queue.workflow)
+            if in_force is not None and in_force[0] == queue.version:
+                body = orjson.dumps({"after": look.upto} if goes_on else {})
+                products.append(Product(id_, LOOK, 0 if goes_on else every_ms, body))
+            told = {"trouble": look.trouble[:MAX_REASON].replace("\0", "\ufffd")}
+            self._rows("note_look", {**whose, **told, "is_full": is_full, "now": now_ms})
+            self.finish(queue, instance, [id_], products, now_ms)
+        return len(new)
+
+    def _seen(self, whose: Mapping[str, object], look: Look) -> tuple[list[Seen], bool]:
+        """Keep in mind which files there are; returns the new ones, and whether it is too many."""
+        keys = [each.key for each in look.files]
+        self._rows("forget_files", {**whose, "after": look.after, "upto": look.upto, "keys": keys})
+        ((count, known),) = self._rows("known_files", {**whose, "keys": keys})
+        others = [each for each in keys if each not in set(known)]
+        kept = {*known, *others[: max(0, MAX_FILES - int(count))]}
+        files = [each for each in look.files if each.key in kept]
+        values = {"keys": [each.key for each in files], "etags": [each.etag for each in files]}
+        new = {key for (key,) in self._rows("see_files", {**whose, **values})}
+        return [each for each in files if each.key in new], len(files) < len(look.files)
+
+    def public_id(self, tenant: int) -> str:
+        """Return by what others know a tenant; empty: it is gone."""
+        rows = self._rows("public_id", {"tenant": tenant})
+        return str(rows[0][0]) if rows else ""
+
     def note(self, works: Works) -> None:
         """Add to the account of the present hour."""
         names = ("tenants", "workflows", "steps", "atoms", "made", "failed", "dead")
@@ -210,3 +255,8 @@ class PostgresAtoms:
 
 def _of(queue: Queue) -> dict[str, object]:
     return queue._asdict()
+
+
+def _ticket(file: Seen) -> bytes:
+    """Return the atom that says: cut this file."""
+    return orjson.dumps({"key": file.key, "etag": file.etag, "size": file.size})

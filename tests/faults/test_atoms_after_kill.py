@@ -36,7 +36,7 @@ def owner(dsn: str) -> Iterator[Database]:
     database = Database(dsn)
     text = orjson.dumps(DOCUMENT).decode()
     database.rows(
-        "INSERT INTO tenants (id, name) OVERRIDING SYSTEM VALUE VALUES (1, 'a');"
+        "INSERT INTO tenants (id, name, public_id) OVERRIDING SYSTEM VALUE VALUES (1, 'a', 'me');"
         "INSERT INTO workflows (id, tenant_id, created_at, updated_at) VALUES ('w', 1, 0, 0);"
         "INSERT INTO workflow_versions (workflow, version, tenant_id, content, created_at)"
         " VALUES ('w', 1, 1, %(text)s, 0)",
@@ -58,6 +58,7 @@ class Program:
     """`servioticy functions` on this Postgres, with what it has started."""
 
     def __init__(self, dsn: str, log: Path) -> None:
+        self.folder = log.parent / "files" / "1"
         settings = changed(
             load(),
             dsn=dsn,
@@ -66,6 +67,7 @@ class Program:
             functions_lifetime_seconds=1.0,
             functions_visibility_seconds=11.0,
             functions_idle_seconds=0.0,
+            functions_stores={"in": f"file://{self.folder}?tenants=me"},
         )
         self._environment = {**os.environ, **to_environment(settings)}
         self._log = log
@@ -121,6 +123,21 @@ def program(dsn: str, owner: Database, tmp_path: Path) -> Iterator[Program]:
     found.end()
 
 
+def kill_now_and_then(program: Program, arrived: Callable[[], int]) -> None:
+    """Kill a sandbox, what works, and the program itself, while atoms arrive."""
+    chance = random.Random(7)
+    for kill in range(1, KILLS + 1):
+        until(lambda kill=kill: arrived() >= kill * ATOMS // (KILLS + 2), SECONDS)
+        until(lambda: program.working(), SECONDS)
+        if kill % 2:
+            victims = program.sandboxes() or program.working()
+            os.kill(chance.choice(victims), signal.SIGKILL)
+        elif kill == KILLS:
+            program.kill()
+        else:
+            os.kill(program.working()[0], signal.SIGKILL)
+
+
 @pytest.mark.timeout(3 * SECONDS)
 def test_no_atom_is_lost_whatever_is_killed(
     owner: Database, program: Program, record_property: Callable[[str, object], None]
@@ -134,17 +151,7 @@ def test_no_atom_is_lost_whatever_is_killed(
     def arrived() -> int:
         return int(owner.rows("SELECT count(*) FROM arrived")[0][0])
 
-    chance = random.Random(7)
-    for kill in range(1, KILLS + 1):
-        until(lambda kill=kill: arrived() >= kill * ATOMS // (KILLS + 2), SECONDS)
-        until(lambda: program.working(), SECONDS)
-        if kill % 2:
-            victims = program.sandboxes() or program.working()
-            os.kill(chance.choice(victims), signal.SIGKILL)
-        elif kill == KILLS:
-            program.kill()
-        else:
-            os.kill(program.working()[0], signal.SIGKILL)
+    kill_now_and_then(program, arrived)
     until(lambda: arrived() >= ATOMS and not queues.waiting(2**62), SECONDS)
 
     bodies = [orjson.loads(body)["n"] for (body,) in owner.rows("SELECT body FROM arrived")]
@@ -156,3 +163,35 @@ def test_no_atom_is_lost_whatever_is_killed(
     assert len(owner.rows("SELECT 1 FROM collected_atoms")) <= storage.MAX_COLLECTED
     until(lambda: not program.working(), SECONDS)  # nothing runs while nothing waits
     assert queues.held(a_queue().tenant) == (0, 0)
+
+
+@pytest.mark.timeout(3 * SECONDS)
+def test_no_line_of_a_file_is_lost_whatever_is_killed(owner: Database, program: Program) -> None:
+    """Several files, each longer than a portion: what was cut and what is left is one thing."""
+    program.folder.mkdir(parents=True)
+    for file in range(4):
+        lines = "".join(f'{{"n":{n}}}\n' for n in range(ATOMS) if n % 4 == file)
+        (program.folder / f"{file}.ndjson").write_text(lines)
+        os.utime(program.folder / f"{file}.ndjson", (1, 1))
+    source = {"files": {"store": "in", "format": "ndjson", "every": 5}}
+    text = orjson.dumps({**DOCUMENT, "source": source}).decode()
+    owner.rows(
+        "UPDATE workflow_versions SET content = %(text)s;"
+        "INSERT INTO atoms (tenant_id, workflow, version, step, visible_at, entered_at, body)"
+        " VALUES (1, 'w', 1, -2, 0, 0, '{}'); NOTIFY atoms",
+        {"text": text},
+    )
+
+    def arrived() -> int:
+        return int(owner.rows("SELECT count(*) FROM arrived")[0][0])
+
+    def all_done() -> bool:
+        waiting = owner.rows("SELECT 1 FROM atoms WHERE step > -2 LIMIT 1")
+        return arrived() >= ATOMS and not waiting
+
+    kill_now_and_then(program, arrived)
+    until(all_done, SECONDS)
+
+    bodies = [orjson.loads(body)["n"] for (body,) in owner.rows("SELECT body FROM arrived")]
+    assert sorted(bodies) == list(range(ATOMS))
+    assert owner.rows("SELECT 1 FROM dead_atoms") == []

@@ -64,6 +64,8 @@ CONSTANT = {
     "claims": "api.resources.claim_codes.MOST_USES",
     "workflows": "api.resources.workflows.MAX_WORKFLOWS",
     "workflow_versions": "api.resources.workflows.MAX_VERSIONS",
+    "workflow_files": "servioticy.storage.atoms.MAX_FILES",
+    "workflow_looks": "api.resources.workflows.MAX_WORKFLOWS",  # one of each
     "dead_atoms": "servioticy.storage.atoms.MAX_DEAD",
     "collected_atoms": "servioticy.storage.atoms.MAX_COLLECTED",
     "jobs": "api.resources.jobs.KEPT",

@@ -22,6 +22,7 @@ OWN = {
     *("listings.service_object", "purge.service_object", "template_objects.service_object"),
     *("actuation_callbacks.service_object", "template_versions.template"),
     *("workflow_versions.workflow", "workflow_hours.workflow"),
+    *("workflow_files.workflow", "workflow_looks.workflow"),
     *("searched_streams.stream_id", "search_blocks.stream_id", "search_columns.block_id"),
     *(
         "states.stream_id",

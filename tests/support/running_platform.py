@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import waiting
@@ -57,6 +58,9 @@ class RunningPlatform:
             "SERVIOTICY_PARTITIONS": str(partitions),
             "SERVIOTICY_LIVE_CALLBACK_NETWORKS": "127.0.0.0/8",
             "SERVIOTICY_OPERATOR_TENANT": "tests",
+            "SERVIOTICY_FUNCTIONS_STORES": json.dumps(
+                {"incoming": f"file://{quote(str(data))}/incoming/{{tenant}}"}
+            ),
             # Not every machine of tests can enclose programs; tests/integration tries the walls.
             "SERVIOTICY_OPERATORS_PROTECTION": "any",
             **more,

@@ -16,6 +16,9 @@ from api.edge.incoming import Incoming
 from api.http import bodies, cursors, queries
 from api.resources import listings
 from benchmarks.worst_documents import KINDS, Kind
+from functions.files.records import csv_rows as file_rows
+from functions.files.records import json_lines
+from functions.files.source import CHUNK
 from operators import manifest
 from operators.errors import NotAnOperator
 from sandbox.text import argument_names
@@ -433,6 +436,18 @@ WORST: dict[str, Worst] = {
         MAX_HEAD,
         lambda n: "near=" + "," * (n - 5),
         _query(listings._near),
+    ),
+    "a file of quotes": Worst(
+        "functions/files/records.py",
+        CHUNK,
+        lambda n: b"a\n" + b'"x"y\n' * (n // 5),
+        lambda chunk: file_rows(chunk, 0, False, ",", None, len(chunk)),
+    ),
+    "a file of empty lines": Worst(
+        "functions/files/records.py",
+        CHUNK,
+        lambda n: b"\n" * n,
+        lambda chunk: json_lines(chunk, 0, False),
     ),
     "a token": Worst("servioticy/identity/signatures.py", 8_192, _token, take_apart),
     "a head: blanks in a header": Worst(

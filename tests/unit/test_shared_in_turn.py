@@ -75,6 +75,7 @@ WHY = {
     "functions/accounts.py:Accounts.__init__": BRIEF,
     "functions/dispatcher.py:Dispatcher.__init__": BRIEF,
     "functions/dispatcher.py:Dispatcher._begin": "a place was given to the tenant in its turn",
+    "functions/files/columns.py:Columns.__init__": BRIEF,
     "functions/sinks.py:Sinks.__init__": "the first makes what all use, which takes a second once",
     "functions/working.py:_work": OURS,
     "servioticy/storage/atoms.py:PostgresAtoms.waiting": "the name of one, nobody waits in it",

@@ -10,13 +10,24 @@ from servioticy.domain.model import StreamRef
 SOURCE, SINK = "source", "sink"
 """What links call the beginning and the end; no procedure is called so."""
 
-HTTP, STREAM, COLLECT, NONE = "http", "stream", "collect", "none"
-"""Kinds of sources (http, stream) and of sinks (stream, collect, none)."""
+HTTP, STREAM, FILES, COLLECT, NONE = "http", "stream", "files", "collect", "none"
+"""Kinds of sources (http, stream, files) and of sinks (stream, collect, none)."""
+
+LOOK, CUT = -2, -1
+"""Steps before the first procedure, where the source is files: an atom of LOOK is a look at the
+store, one of CUT is a file that is to be cut into atoms."""
+
+CSV, NDJSON, PARQUET = "csv", "ndjson", "parquet"
 
 MAX_ATOM_BYTES = 32_768
 """Of an atom as JSON. What a procedure makes of one has at most twice as many characters."""
 MAX_MADE = 100
 """Atoms that a procedure makes of one."""
+
+SOURCE_ATTEMPTS = 10
+"""At a file that cannot be read; what is wrong with the file itself is told at once."""
+SINK_ATTEMPTS = 20
+"""At the sink of a workflow; what it refuses because of the atom itself is dead at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +45,24 @@ class Procedure:
 
 
 @dataclass(frozen=True, slots=True)
+class Files:
+    """Files of a store, each of which is cut into atoms once."""
+
+    store: str
+    """What the operator calls a folder, or a part of a bucket."""
+    prefix: str
+    """What the names of the files begin with, in the store."""
+    format: str
+    """CSV, NDJSON or PARQUET"""
+    separator: str
+    """Between cells of CSV."""
+    every_ms: int
+    """Between two looks at the store."""
+    reserved: int
+    """Of its tenant's instances so many are for these files."""
+
+
+@dataclass(frozen=True, slots=True)
 class Workflow:
     """A checked document. A *step* is a procedure by its number, in an order in which every link
     leads on; the step behind the last procedure is the sink."""
@@ -43,10 +72,12 @@ class Workflow:
     links: Mapping[str, Sequence[int]]
     """Of the source, and of each procedure, the steps that its atoms go to."""
     source: StreamRef | None
-    """The stream whose updates are atoms; None: they come by HTTP."""
+    """The stream whose updates are atoms; None: they come otherwise."""
     sink: str
     """STREAM, COLLECT or NONE"""
     sink_stream: StreamRef | None = None
+    files: Files | None = None
+    """The files that are cut into atoms; None: they come otherwise."""
 
     @property
     def sink_step(self) -> int:
@@ -60,8 +91,29 @@ class Workflow:
 
     def name_of(self, step: int) -> str:
         """Return what people call a step."""
+        if step < 0:
+            return SOURCE
         return self.procedures[step].name if step < len(self.procedures) else SINK
 
     def delay_of(self, step: int) -> int:
         """Return how many milliseconds an atom waits before this step may take it."""
-        return self.procedures[step].delay_ms if step < len(self.procedures) else 0
+        return self.procedures[step].delay_ms if 0 <= step < len(self.procedures) else 0
+
+    def attempts_of(self, step: int) -> int:
+        """Return how often an atom is tried there before it is a dead letter."""
+        if step < 0:
+            return SOURCE_ATTEMPTS
+        return self.procedures[step].attempts if step < len(self.procedures) else SINK_ATTEMPTS
+
+    def links_of(self, step: int) -> Sequence[int]:
+        """Return the steps that atoms made there go to."""
+        if step == LOOK:
+            return (CUT,)
+        return () if step == self.sink_step else self.links[self.name_of(step)]
+
+    def reserved_of(self) -> Mapping[int, int]:
+        """Return the steps that have instances for themselves, and how many."""
+        found = {n: each.reserved for n, each in enumerate(self.procedures) if each.reserved}
+        if self.files is not None and self.files.reserved:
+            found[CUT] = self.files.reserved
+        return found

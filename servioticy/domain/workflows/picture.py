@@ -46,6 +46,8 @@ def picture(workflow: Workflow, waiting: Mapping[str, int] | None = None) -> str
 
 def _about(workflow: Workflow, name: str) -> str:
     if name == SOURCE:
+        if workflow.files is not None:
+            return f"{workflow.files.format} of {workflow.files.store}"
         return f"stream {workflow.source.stream}" if workflow.source else "HTTP"
     if name != SINK:
         return ""

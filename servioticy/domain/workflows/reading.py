@@ -21,13 +21,16 @@ from servioticy.domain.documents.codes import (
 )
 from servioticy.domain.documents.errors import WHOLE, Part
 from servioticy.domain.model import StreamRef
+from servioticy.domain.workflows.files import FILES_KEYS, files_of
 from servioticy.domain.workflows.model import (
     COLLECT,
+    FILES,
     HTTP,
     NONE,
     SINK,
     SOURCE,
     STREAM,
+    Files,
     Procedure,
     Workflow,
 )
@@ -46,7 +49,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,50}")
 _TYPE = re.compile(r"[A-Za-z0-9_.-]{1,50}")
 _KEYS = ("name", "source", "procedures", "links", "sink")
 _PROCEDURE_KEYS = ("code", "attempts", "delay", "reserved", "takes", "makes")
-_SOURCES = {HTTP: (), STREAM: ("serviceObject", "stream")}
+_SOURCES = {HTTP: (), STREAM: ("serviceObject", "stream"), FILES: FILES_KEYS}
 _SINKS = {STREAM: ("serviceObject", "stream"), COLLECT: (), NONE: ()}
 
 
@@ -75,7 +78,13 @@ def parse_workflow(document: Mapping[str, Any]) -> Workflow:
         source if kind == STREAM else None,
         sink,
         target,
+        _files(document) if kind == FILES else None,
     )
+
+
+def _files(document: Mapping[str, Any]) -> Files:
+    part = WHOLE.at(SOURCE, words=SOURCE).at(FILES, words=FILES)
+    return files_of(document[SOURCE][FILES], part)
 
 
 def _known(content: Mapping[str, Any], keys: Sequence[str], part: Part) -> None:
@@ -105,11 +114,11 @@ def _end(
     if not isinstance(content[kind], dict):
         raise inner.bad("is a JSON object", WRONG_TYPE)
     _known(content[kind], kinds[kind], inner)
+    if kind != STREAM:
+        return kind, None
     for key in kinds[kind]:
         if not isinstance(content[kind].get(key), str) or not content[kind][key]:
             raise inner.at(key).bad(f"names its {key}", REQUIRED)
-    if kind != STREAM:
-        return kind, None
     return kind, StreamRef(content[kind]["serviceObject"], content[kind]["stream"])
 
 

@@ -273,3 +273,62 @@ SELECT workflows.tenant_id, did.workflow, did.step, this_hour(), did.atoms, did.
        failed = noted.failed + excluded.failed,
        dead = noted.dead + excluded.dead,
        processor_us = noted.processor_us + excluded.processor_us;
+
+-- hold --
+-- Nobody else does anything with an atom until the transaction ends, if it is still this instance's.
+SELECT id
+  FROM atoms
+ WHERE id = %(id)s
+   AND tenant_id = %(tenant)s
+   AND taken_by = %(instance)s
+   FOR UPDATE;
+
+-- known_files --
+-- How many files of a workflow are kept in mind, and which of these.
+SELECT count(*), coalesce(array_agg(key) FILTER (WHERE key = ANY(%(keys)s::text[])), '{}')
+  FROM workflow_files
+ WHERE workflow = %(workflow)s
+   AND tenant_id = %(tenant)s;
+
+-- forget_files --
+-- Those that their store has not any more, of a stretch of its list.
+DELETE FROM workflow_files
+ WHERE workflow = %(workflow)s
+   AND tenant_id = %(tenant)s
+   AND key > %(after)s COLLATE "C"
+   AND (%(upto)s IS NULL OR key <= %(upto)s COLLATE "C")
+   AND key <> ALL(%(keys)s::text[])
+   AND EXISTS (SELECT FROM workflows
+                WHERE id = %(workflow)s AND tenant_id = %(tenant)s);
+
+-- see_files --
+-- Files of a list are known from now on: those come back that were not, or had other content.
+INSERT INTO workflow_files AS known (workflow, tenant_id, key, etag)
+SELECT %(workflow)s, %(tenant)s, given.key, given.etag
+  FROM unnest(%(keys)s::text[], %(etags)s::text[]) AS given (key, etag)
+ WHERE EXISTS (SELECT FROM workflows
+                WHERE id = %(workflow)s AND tenant_id = %(tenant)s)
+ ORDER BY given.key
+    ON CONFLICT (workflow, key) DO UPDATE
+   SET etag = excluded.etag
+ WHERE known.etag <> excluded.etag
+   AND known.tenant_id = %(tenant)s
+RETURNING key;
+
+-- note_look --
+-- How a look at a store has ended; the workflow may be gone.
+INSERT INTO workflow_looks (workflow, tenant_id, looked_at, trouble, is_full)
+SELECT id, tenant_id, %(now)s, %(trouble)s, %(is_full)s
+  FROM workflows
+ WHERE id = %(workflow)s
+   AND tenant_id = %(tenant)s
+    ON CONFLICT (workflow) DO UPDATE
+   SET looked_at = excluded.looked_at,
+       trouble = excluded.trouble,
+       is_full = excluded.is_full;
+
+-- public_id --
+-- By what others know the tenant.
+SELECT public_id
+  FROM tenants
+ WHERE id = %(tenant)s;

@@ -204,3 +204,36 @@ DELETE FROM workflow_hours
  WHERE ctid = ANY(ARRAY(SELECT ctid FROM workflow_hours WHERE hour < %(hours_before)s
                          LIMIT %(most)s))
 RETURNING hour;
+
+-- look --
+-- The store of its files is looked at from now on, as this version says.
+INSERT INTO atoms (tenant_id, workflow, version, step, visible_at, entered_at, body)
+SELECT %(tenant)s, %(id)s, %(version)s, %(step)s, %(now)s, %(now)s, '{}'
+RETURNING pg_notify('atoms', '')::text;
+
+-- look_no_more --
+-- As another version says it.
+DELETE FROM atoms
+ WHERE tenant_id = %(tenant)s
+   AND workflow = %(id)s
+   AND step = %(step)s;
+
+-- forget_files --
+-- Those of another source: none of them has come into this one.
+WITH looked AS (
+    DELETE FROM workflow_looks
+     WHERE workflow = %(id)s
+       AND tenant_id = %(tenant)s
+)
+DELETE FROM workflow_files
+ WHERE workflow = %(id)s
+   AND tenant_id = %(tenant)s;
+
+-- files --
+-- How its store was when it was looked at last, and how many files of it are kept in mind.
+SELECT looked_at, trouble, is_full,
+       (SELECT count(*) FROM workflow_files
+         WHERE workflow = %(id)s AND tenant_id = %(tenant)s)
+  FROM workflow_looks
+ WHERE workflow = %(id)s
+   AND tenant_id = %(tenant)s;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -13,7 +14,9 @@ from workflow_builders import a_document, a_queue
 from api.app import SERVICES
 from api.resources import workflows
 from servioticy.domain.quotas import ATOM_BYTES, ATOMS
-from servioticy.ports.atoms import Product, Work
+from servioticy.domain.workflows.model import CUT, LOOK
+from servioticy.ports.atoms import Look, Product, Seen, Work
+from servioticy.settings import changed
 from servioticy.storage.atoms import PostgresAtoms
 
 NOW_MS = 1_500_000_000_000
@@ -296,7 +299,7 @@ def test_a_stream_brings_atoms_by_a_subscription_that_goes_with_it(alice: Caller
     (about,) = get(alice, "/subscriptions")["subscriptions"]
     assert (about["callback"], about["destination"]) == ("workflow", id_)
     told = send(alice, id_, {}, status=400)
-    assert "the updates of a stream" in told["message"]
+    assert "come from a stream" in told["message"]
     same = a_document("other", source={"stream": place})
     post(alice, f"/workflows/{id_}", same, 200, "PUT")
     assert [each["id"] for each in get(alice, "/subscriptions")["subscriptions"]] == [about["id"]]
@@ -325,3 +328,69 @@ def test_streams_have_to_be_there_and_sinks_simple_and_ones_own(
     told(bob, "source", "a", 201)  # it is public
     told(alice, "sink", "a", 201)
     told(alice, "source", "c", 201)
+
+
+def from_files(**more: Any) -> Any:
+    return a_document(source={"files": {"store": "in", "format": "csv", **more}})
+
+
+@pytest.fixture
+def with_stores(served: Served) -> Iterator[None]:
+    """A store of each tenant's own, and one of somebody else."""
+    services = served.app.extensions[SERVICES]
+    before = services.settings
+    told = {"in": "file:///srv/{tenant}", "theirs": "file:///srv?tenants=nobody"}
+    object.__setattr__(services, "settings", changed(before, functions_stores=told))
+    yield
+    object.__setattr__(services, "settings", before)
+
+
+def test_a_store_that_no_operator_has_made_is_refused(alice: Caller) -> None:
+    told = post(alice, "/workflows", from_files(), 400)
+
+    assert told["pointer"] == "/source/files/store"
+    assert told["code"] == "no-choice"
+
+
+@pytest.mark.usefixtures("with_stores")
+def test_files_of_a_store_are_a_source(alice: Caller, served: Served) -> None:
+    assert post(alice, "/workflows", from_files(store="theirs"), 400)["code"] == "no-choice"
+    id_ = made(alice, from_files(prefix="a/"))
+    tenant, asked = tenant_of(served, alice), queues(served)
+    look = a_queue(tenant, id_, 1, LOOK)
+
+    (own,) = asked.take(look, 1, 1, NOW_MS * 2, NOW_MS * 3)
+    asked.look(look, 1, own.id, Look([Seen("a/b", "1", 5)], upto=None), 60_000, NOW_MS)
+    told = get(alice, f"/workflows/{id_}/status")
+
+    assert told["files"] == {"lookedAt": NOW_MS, "trouble": "", "known": 1, "tooMany": False}
+    assert told["steps"]["source"]["waiting"] == told["waiting"] == 1
+    assert b"csv of in" in alice.ask("GET", f"/workflows/{id_}/picture.svg").data
+    answer = send(alice, id_, {}, status=400)
+    assert answer["message"] == "The atoms of this workflow come from a stream or from files"
+    (cut,) = asked.take(a_queue(tenant, id_, 1, CUT), 1, 1, NOW_MS * 2, NOW_MS * 3)
+    asked.bury(a_queue(tenant, id_, 1, CUT), 1, {cut.id: "no file"}, NOW_MS)
+    (dead,) = get(alice, f"/workflows/{id_}/dead-letters")["data"]
+    assert (dead["step"], dead["reason"], dead["atom"]["key"]) == ("source", "no file", "a/b")
+
+
+@pytest.mark.usefixtures("with_stores")
+def test_another_source_knows_none_of_its_files_yet(alice: Caller, served: Served) -> None:
+    """The same store with another format does."""
+    id_ = made(alice, from_files())
+    tenant, asked = tenant_of(served, alice), queues(served)
+
+    def looked(version: int) -> int:
+        look = a_queue(tenant, id_, version, LOOK)
+        (own,) = asked.take(look, 1, 1, NOW_MS * 2, NOW_MS * 3)
+        return asked.look(look, 1, own.id, Look([Seen("b", "1", 5)], upto=None), 1, NOW_MS)
+
+    assert looked(1) == 1
+    post(alice, f"/workflows/{id_}", from_files(format="ndjson"), 200, "PUT")
+    assert asked.take(a_queue(tenant, id_, 1, LOOK), 1, 1, NOW_MS * 2, NOW_MS * 3) == []
+    assert looked(2) == 0
+    post(alice, f"/workflows/{id_}", from_files(prefix="b"), 200, "PUT")
+    assert looked(3) == 1
+    post(alice, f"/workflows/{id_}", a_document(), 200, "PUT")
+    assert "files" not in get(alice, f"/workflows/{id_}/status")
+    assert asked.take(a_queue(tenant, id_, 3, LOOK), 1, 1, NOW_MS * 2, NOW_MS * 3) == []

@@ -26,6 +26,9 @@ class Quotas:
     def full(self, held: Mapping[int, int]) -> Collection[int]:
         return ()
 
+    def brimming(self, atoms: Mapping[int, int]) -> Collection[int]:
+        return ()
+
 
 class Store:
     """Of the innocent tenant so many versions have an atom each, of the other all are delayed.

@@ -10,7 +10,7 @@ from workflow_builders import CODE, LIMITS, a_queue, a_workflow
 
 from functions.limits import MAX_QUEUE
 from functions.planning import Plan, Situation, plan
-from servioticy.domain.workflows.model import Workflow
+from servioticy.domain.workflows.model import CUT, LOOK, Workflow
 from servioticy.ports.atoms import Queue, Waiting
 
 CHAIN = a_workflow("clean", "sort")
@@ -30,6 +30,7 @@ def planned(
         workflows={("w", 1): workflow},
         resting=more.get("resting", ()),
         full=more.get("full", ()),
+        brimming=more.get("brimming", ()),
         served=more.get("served", {}),
     )
     return plan(situation, more.get("limits", LIMITS))
@@ -153,3 +154,32 @@ def test_one_place_is_anybodys_whatever_is_reserved() -> None:
     greedy = a_workflow(procedures={"clean": {"code": CODE, "reserved": 1_000}})
 
     assert planned({a_queue(step=1): 1}, workflow=greedy).begin == [a_queue(step=1)]
+
+
+FILES = a_workflow(source={"files": {"store": "in", "format": "csv", "reserved": 2}})
+TO_LOOK, TO_CUT = a_queue(step=LOOK), a_queue(step=CUT)
+
+
+def test_files_are_cut_while_their_atoms_have_room() -> None:
+    """Whoever has as many atoms as may wait has no file cut, and what waits is worked on."""
+    waiting = {TO_LOOK: 1, TO_CUT: 1, a_queue(): 1}
+
+    assert set(planned(waiting, workflow=FILES).begin) == set(waiting)
+    assert planned(waiting, workflow=FILES, brimming={1}).begin == [a_queue()]
+
+
+def test_where_the_first_queue_is_full_no_file_is_cut() -> None:
+    waiting = {TO_CUT: 1, a_queue(): MAX_QUEUE}
+
+    assert TO_CUT in planned(waiting, workflow=FILES).closed
+    assert TO_CUT not in planned({**waiting, a_queue(): MAX_QUEUE - 1}, workflow=FILES).closed
+
+
+def test_where_many_files_wait_the_store_is_not_looked_at() -> None:
+    assert TO_LOOK in planned({TO_LOOK: 1, TO_CUT: MAX_QUEUE}, workflow=FILES).closed
+    assert TO_LOOK not in planned({TO_LOOK: 1, TO_CUT: MAX_QUEUE - 1}, workflow=FILES).closed
+
+
+def test_instances_are_reserved_for_files() -> None:
+    """Of three places two are for them: whatever else waits has one."""
+    assert planned({a_queue(): 500}, workflow=FILES).begin == [a_queue()]

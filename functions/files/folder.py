@@ -1,0 +1,147 @@
+"""A folder of this machine as a store. Whoever puts files there is not trusted: no link leads out.
+
+A file is taken as it is once it has not been written to for a while, and again where it is
+another one later. Names that begin with a dot are left alone, so whoever writes slowly writes
+there and renames.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from functions.files.store import MAX_KEY, PAGE, FileGone, Page, StoreAway, StoreRefuses
+from servioticy.ports.atoms import Seen
+
+SETTLED_SECONDS = 2.0
+"""A file that was written to less long ago may not be whole."""
+MAX_DEPTH = 16
+MAX_LISTED = 1_000_000
+"""Files that are looked through for a page."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class LocalFolder:
+    """Lists and reads below a folder."""
+
+    def __init__(self, path: str, now: float | None = None) -> None:
+        """`now`: seconds since 1970, if not what the clock says."""
+        self._path = path
+        self._now = now
+
+    def page(self, prefix: str, after: str) -> Page:
+        """Return the next files whose names begin so, behind that name."""
+        begins, behind = prefix.encode(), after.encode()
+        before = (time.time() if self._now is None else self._now) - SETTLED_SECONDS
+        try:
+            root = os.open(self._path, _FOLDER)
+        except FileNotFoundError:
+            return Page((), None)  # nobody has put anything there yet
+        except OSError as error:
+            raise StoreRefuses(f"the folder cannot be read: {error.strerror}") from error
+        try:
+            every = (
+                (key, at)
+                for key, at in _walk(root)
+                if key > behind and key.startswith(begins) and at.st_mtime <= before
+            )
+            found = heapq.nsmallest(PAGE + 1, every, key=lambda each: each[0])
+        except OSError as error:
+            raise StoreAway(f"the folder cannot be read: {error.strerror}") from error
+        finally:
+            os.close(root)
+        files = [Seen(key.decode(), _etag(at), at.st_size) for key, at in found[:PAGE]]
+        return Page(files, None if len(found) <= PAGE else files[-1].key)
+
+    def read(self, file: Seen, start: int, length: int) -> bytes:
+        """Return a part of a file; less where it ends before. Raises FileGone."""
+        descriptor = self._open(file.key)
+        try:
+            if _etag(os.fstat(descriptor)) != file.etag:
+                raise FileGone("the file is another one since it was listed")
+            return os.pread(descriptor, length, start)
+        except OSError as error:
+            raise StoreAway(f"the file cannot be read: {error.strerror}") from error
+        finally:
+            os.close(descriptor)
+
+    def _open(self, key: str) -> int:
+        *folders, name = os.fsencode(key).split(b"/")
+        found = -1
+        try:
+            root = os.open(self._path, _FOLDER)
+            try:
+                folder = _inner(root, folders)
+                try:
+                    found = os.open(name, _FILE, dir_fd=folder)
+                finally:
+                    os.close(folder)
+            finally:
+                os.close(root)
+        except (OSError, ValueError) as error:
+            raise FileGone("the file is not there any more") from error
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            os.close(found)
+            raise FileGone("the file is not there any more")
+        return found
+
+
+def _inner(root: int, folders: Sequence[bytes]) -> int:
+    """Open a folder below one, and no link on the way. Raises OSError."""
+    own = os.dup(root)
+    for each in folders:
+        try:
+            inner = os.open(each, _FOLDER, dir_fd=own)
+        finally:
+            os.close(own)
+        own = inner
+    return own
+
+
+def _walk(root: int) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Yield all files below, in no order. Raises OSError; StoreRefuses where they are too many."""
+    count = 0
+    waiting: list[tuple[bytes, ...]] = [()]
+    while waiting:
+        folders = waiting.pop()
+        try:
+            own = _inner(root, folders)
+        except OSError:
+            if not folders:
+                raise
+            continue  # gone meanwhile, or not for us
+        try:
+            with os.scandir(own) as entries:
+                for each in entries:
+                    count += 1
+                    if count > MAX_LISTED:
+                        raise StoreRefuses(f"the folder has more than {MAX_LISTED} files")
+                    steps = *folders, os.fsencode(each.name)
+                    key = b"/".join(steps)
+                    if steps[-1].startswith(b".") or len(key) > MAX_KEY or not _is_text(key):
+                        continue
+                    if each.is_dir(follow_symlinks=False):
+                        if len(steps) <= MAX_DEPTH:
+                            waiting.append(steps)
+                    elif each.is_file(follow_symlinks=False):
+                        with suppress(OSError):
+                            yield key, os.stat(each.name, dir_fd=own, follow_symlinks=False)
+        finally:
+            os.close(own)
+
+
+def _is_text(key: bytes) -> bool:
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _etag(at: os.stat_result) -> str:
+    return f"{at.st_ino}-{at.st_size}-{at.st_mtime_ns}"

@@ -1,0 +1,44 @@
+"""What steps ask of a store of files, whatever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from servioticy.errors import ServioticyError
+from servioticy.ports.atoms import Seen
+
+PAGE = 1_000
+"""Files of one page of a list."""
+MAX_KEY = 1_024
+"""Bytes of a name; files with longer ones are left alone."""
+
+
+class StoreAway(ServioticyError):
+    """The store does not answer, or not now; later it may."""
+
+
+class StoreRefuses(ServioticyError):
+    """The store does not let us do it, or there is no such thing."""
+
+
+class FileGone(ServioticyError):
+    """The file is not there any more as it was when it was listed."""
+
+
+class Page(NamedTuple):
+    """A stretch of a list, in the order of the bytes of names."""
+
+    files: Sequence[Seen]
+    upto: str | None
+    """The name that it ends with; None: there is no more."""
+
+
+class Files(Protocol):
+    """A store. Every call may raise StoreAway and StoreRefuses."""
+
+    def page(self, prefix: str, after: str) -> Page:
+        """Return the next files whose names begin so, behind that name."""
+
+    def read(self, file: Seen, start: int, length: int) -> bytes:
+        """Return a part of a file; less where it ends before. Raises FileGone."""

@@ -1,0 +1,117 @@
+"""Stores of files: folders and buckets that an operator lets tenants name.
+
+A tenant never names a host, a path of this machine or a credential: it names a store, and what
+that is the setting `functions_stores` says, by a URL:
+
+    file:///srv/incoming/{tenant}
+    s3+https://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX]?region=eu-central-1&tenants=ID,ID
+
+`{tenant}` is the public id of whose workflow it is. Without it `tenants` says for whom it is: else
+tenants would read each other's files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from servioticy.domain.workflows.files import STORE
+from servioticy.errors import SettingsError
+
+FILE = "file"
+S3 = ("s3+https", "s3+http")
+TENANT = "{tenant}"
+_QUERY = frozenset({"region", "tenants"})
+
+
+class Keys(NamedTuple):
+    """By which a bucket is opened; never shown."""
+
+    id: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of this machine, and all below it."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket of an S3-compatible store, as far as names begin with `prefix`."""
+
+    host: str
+    port: int
+    is_secure: bool
+    bucket: str
+    prefix: str
+    """Empty, or it ends with a slash."""
+    region: str
+    keys: Keys = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A store by its name, and whose it is."""
+
+    name: str
+    at: Folder | Bucket
+    tenants: frozenset[str]
+    """Public ids; none: everybody's, each with a part of its own."""
+
+    def of(self, tenant: str) -> Folder | Bucket | None:
+        """Return where the files of a tenant are, by its public id; None: there are none."""
+        if self.tenants and tenant not in self.tenants:
+            return None
+        if isinstance(self.at, Folder):
+            return Folder(self.at.path.replace(TENANT, tenant))
+        return replace(self.at, prefix=self.at.prefix.replace(TENANT, tenant))
+
+
+def stores(setting: Mapping[str, str]) -> dict[str, Store]:
+    """Understand the setting `functions_stores`. Raises SettingsError, without the secret."""
+    return {name: _store(name, url) for name, url in setting.items()}
+
+
+def _store(name: str, url: str) -> Store:
+    def wrong(reason: str) -> SettingsError:
+        return SettingsError(f"functions_stores: {name[:50]}: {reason}")
+
+    if not STORE.fullmatch(name):
+        raise wrong("a store has a name of 1 to 50 of A-Z a-z 0-9 _ -")
+    try:
+        parts = urlsplit(url)
+        host, port, key, secret = parts.hostname, parts.port, parts.username, parts.password
+        query = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    except ValueError:
+        raise wrong("is no URL") from None
+    if unknown := query.keys() - _QUERY:
+        raise wrong(f"has no {min(unknown)[:50]}; there are region and tenants")
+    path = unquote(parts.path)
+    steps = [each for each in path.split("/") if each]
+    if "." in steps or ".." in steps or "\0" in path:
+        raise wrong("has a path with . or ..")
+    tenants = frozenset(",".join(query.get("tenants", [])).split(",")) - {""}
+    if TENANT not in steps and not tenants:
+        raise wrong("names neither {tenant} in its path nor ?tenants=ID,ID: whose is it?")
+    at: Folder | Bucket
+    if parts.scheme == FILE:
+        if host or not steps:
+            raise wrong("is written file:///path")
+        at = Folder("/" + "/".join(steps))
+    elif parts.scheme in S3:
+        if not host or not steps or TENANT in steps[0] or not key or not secret:
+            raise wrong("is written s3+https://KEY:SECRET@HOST/BUCKET")
+        is_secure = parts.scheme == S3[0]
+        prefix = "".join(f"{each}/" for each in steps[1:])
+        keys = Keys(unquote(key), unquote(secret))
+        region = query.get("region", ["us-east-1"])[0]
+        number = port or (443 if is_secure else 80)
+        at = Bucket(host, number, is_secure, steps[0], prefix, region, keys)
+    else:
+        raise wrong(f"begins with file: or {' or '.join(each + ':' for each in S3)}")
+    return Store(name, at, tenants)

@@ -1,0 +1,182 @@
+"""Looks at stores, as they are stored: each file comes once, whoever is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import orjson
+import pytest
+from workflow_builders import a_document, a_queue, a_workflow
+
+from servioticy.domain.workflows.model import CUT, LOOK
+from servioticy.ports.atoms import Look, Seen
+from servioticy.storage import atoms as storage
+from servioticy.storage.atoms import PostgresAtoms
+from servioticy.storage.database import Database
+from servioticy.storage.roles import Role
+
+NOW, UNTIL, EVERY = 1_000_000, 1_090_000, 60_000
+DOCUMENT = a_document(source={"files": {"store": "in", "format": "csv"}})
+READ = a_workflow(source={"files": {"store": "in", "format": "csv"}})
+TO_LOOK, TO_CUT = a_queue(step=LOOK), a_queue(step=CUT)
+
+
+@pytest.fixture
+def owner(dsn: str) -> Iterator[Database]:
+    database = Database(dsn)
+    database.rows(
+        "INSERT INTO tenants (id, name) OVERRIDING SYSTEM VALUE VALUES (1, 'a');"
+        "INSERT INTO workflows (id, tenant_id, created_at, updated_at) VALUES ('w', 1, 0, 0);"
+        "INSERT INTO workflow_versions (workflow, version, tenant_id, content, created_at)"
+        " VALUES ('w', 1, 1, %(text)s, 0);"
+        "INSERT INTO atoms (tenant_id, workflow, version, step, visible_at, entered_at, body)"
+        " VALUES (1, 'w', 1, -2, 0, 0, '{}')",
+        {"text": orjson.dumps(DOCUMENT).decode()},
+    )
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def atoms(dsn: str, owner: Database) -> Iterator[PostgresAtoms]:
+    database = Database(dsn, role=Role.DELIVERY)
+    yield PostgresAtoms(database)
+    database.close()
+
+
+def looked(
+    atoms: PostgresAtoms, *files: str, now: int = NOW, upto: str | None = None, trouble: str = ""
+) -> int:
+    """Take the look that waits, and see these: NAME or NAME=CONTENT."""
+    (own,) = atoms.take(TO_LOOK, 1, 1, now, now + 90_000)
+    after = orjson.loads(own.body).get("after", "")
+    pairs = [each.partition("=") for each in files]
+    seen = [Seen(name, content or "1", 9) for name, _, content in pairs]
+    look = Look(seen, after, upto, trouble=trouble)
+    return atoms.look(TO_LOOK, 1, own.id, look, EVERY, now)
+
+
+def to_cut(atoms: PostgresAtoms) -> list[str]:
+    """What waits to be cut, which is taken away."""
+    found = atoms.take(TO_CUT, 9, 100, NOW + 10**9, NOW + 2 * 10**9)
+    atoms.finish(TO_CUT, 9, [each.id for each in found], [], NOW)
+    return [orjson.loads(each.body)["key"] for each in found]
+
+
+def known(owner: Database) -> list[str]:
+    return [key for (key,) in owner.rows("SELECT key FROM workflow_files ORDER BY key")]
+
+
+def test_each_file_comes_once_and_again_where_it_is_another(atoms: PostgresAtoms) -> None:
+    assert looked(atoms, "a", "b") == 2
+    assert to_cut(atoms) == ["a", "b"]
+
+    assert looked(atoms, "a", "b=2", "c", now=NOW + EVERY) == 2
+
+    assert to_cut(atoms) == ["b", "c"]
+
+
+def test_the_next_look_is_after_its_time(atoms: PostgresAtoms) -> None:
+    looked(atoms)
+
+    assert atoms.take(TO_LOOK, 2, 1, NOW + EVERY - 1, UNTIL) == []
+    assert len(atoms.take(TO_LOOK, 2, 1, NOW + EVERY, UNTIL)) == 1
+
+
+def test_a_long_list_goes_on_at_once(owner: Database, atoms: PostgresAtoms) -> None:
+    """What is gone is forgotten by stretches: of others nothing is known."""
+    for names in ("A", "a", "b", "c", "d"):
+        owner.rows("INSERT INTO workflow_files VALUES ('w', 1, %(key)s, '1')", {"key": names})
+    assert looked(atoms, "a", "b", upto="b") == 0
+    assert known(owner) == ["a", "b", "c", "d"]
+
+    assert looked(atoms, "d") == 0
+
+    assert known(owner) == ["a", "b", "d"]
+
+
+def test_a_file_that_went_and_came_back_comes_again(atoms: PostgresAtoms) -> None:
+    assert looked(atoms, "a") == 1
+    assert looked(atoms, now=NOW + EVERY) == 0
+    assert looked(atoms, "a", now=NOW + 2 * EVERY) == 1
+
+
+def test_whoever_lost_the_look_changes_nothing(owner: Database, atoms: PostgresAtoms) -> None:
+    """Its time was over, and another looks."""
+    (own,) = atoms.take(TO_LOOK, 1, 1, NOW, UNTIL)
+    atoms.take(TO_LOOK, 2, 1, UNTIL, UNTIL + 1)
+
+    assert atoms.look(TO_LOOK, 1, own.id, Look([Seen("a", "1", 9)], upto=None), EVERY, NOW) == 0
+
+    assert known(owner) == []
+    assert to_cut(atoms) == []
+
+
+def test_whoever_is_killed_in_the_midst_has_seen_nothing(
+    owner: Database, atoms: PostgresAtoms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known and what waits are one transaction."""
+
+    def killed(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresAtoms, "finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            looked(atoms, "a")
+    assert known(owner) == []
+
+    assert looked(atoms, "a", now=UNTIL) == 1
+    assert to_cut(atoms) == ["a"]
+
+
+def test_trouble_is_told_and_forgets_nothing(owner: Database, atoms: PostgresAtoms) -> None:
+    looked(atoms, "a")
+    looked(atoms, now=NOW + EVERY, trouble="away")
+
+    told = owner.rows("SELECT looked_at, trouble, is_full FROM workflow_looks")
+    assert told == [(NOW + EVERY, "away", False)]
+    assert known(owner) == ["a"]
+    assert looked(atoms, "a", now=NOW + 2 * EVERY) == 0
+
+
+def test_so_many_files_are_kept_in_mind_and_no_more(
+    owner: Database, atoms: PostgresAtoms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known is looked at as before; others wait until some have gone."""
+    monkeypatch.setattr(storage, "MAX_FILES", 2)
+    names: Sequence[str] = ("a", "b", "c")
+    assert looked(atoms, *names) == 2
+    assert known(owner) == ["a", "b"]
+    assert owner.rows("SELECT is_full FROM workflow_looks") == [(True,)]
+
+    assert looked(atoms, "a", "b=2", "c", now=NOW + EVERY) == 1
+    assert looked(atoms, "b=2", "c", now=NOW + 2 * EVERY) == 1
+
+    assert known(owner) == ["b", "c"]
+    assert owner.rows("SELECT is_full FROM workflow_looks") == [(False,)]
+
+
+def test_another_version_looks_for_itself(owner: Database, atoms: PostgresAtoms) -> None:
+    owner.rows("UPDATE workflows SET version = 2 WHERE id = 'w'")
+    looked(atoms, "a")
+
+    assert atoms.take(TO_LOOK, 1, 1, NOW + 10**9, UNTIL) == []
+    assert to_cut(atoms) == ["a"]
+
+
+def test_a_workflow_that_is_gone_is_looked_for_no_more(
+    owner: Database, atoms: PostgresAtoms
+) -> None:
+    (own,) = atoms.take(TO_LOOK, 1, 1, NOW, UNTIL)
+    owner.rows("DELETE FROM workflows WHERE id = 'w'")
+
+    atoms.look(TO_LOOK, 1, own.id, Look([Seen("a", "1", 9)], upto=None), EVERY, NOW)
+
+    assert owner.rows("SELECT 1 FROM atoms WHERE step = -2") == []
+    assert known(owner) == []
+
+
+def test_a_tenant_is_known_by_its_public_id(owner: Database, atoms: PostgresAtoms) -> None:
+    assert owner.rows("SELECT public_id FROM tenants") == [(atoms.public_id(1),)]
+    assert atoms.public_id(2) == ""

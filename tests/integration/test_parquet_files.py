@@ -1,0 +1,147 @@
+"""Parquet as a source: rows by portions, in a process apart that may end."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from functions.files import columns as files
+from functions.files.columns import Columns
+from functions.files.records import BadFile
+from servioticy.ports.atoms import Seen
+
+
+class Store:
+    """Has one file, and says how often it was read."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.file = Seen("a", "1", len(content))
+        self.reads = 0
+
+    def read(self, _file: Seen, start: int, length: int) -> bytes:
+        self.reads += 1
+        return self.content[start : start + length]
+
+    def page(self, prefix: str, after: str) -> Any:
+        raise NotImplementedError
+
+
+def written(rows: list[dict[str, Any]], tmp_path: Path, group: int = 100) -> Store:
+    path = tmp_path / "written.parquet"
+    parquet.write_table(pa.Table.from_pylist(rows), path, row_group_size=group)
+    return Store(path.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def columns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Columns]:
+    found = Columns(tmp_path_factory.mktemp("copies"))
+    yield found
+    found.close()
+
+
+def all_rows(columns: Columns, store: Store, whose: str, most: int = 70) -> list[Any]:
+    found: list[Any] = []
+    at: int | None = 0
+    while at is not None:
+        portion = columns.rows(store, store.file, whose, at, most)
+        found += map(orjson.loads, portion.atoms)
+        at = portion.at
+    return found
+
+
+def test_rows_come_by_portions_over_all_groups(columns: Columns, tmp_path: Path) -> None:
+    """And the file is copied once, and its copy goes with the last of them."""
+    rows = [{"n": n, "t": f"row {n}"} for n in range(350)]
+    store = written(rows, tmp_path)
+
+    assert all_rows(columns, store, "w") == rows
+    assert store.reads == 1
+    assert columns._copies == {}
+
+
+def test_whoever_goes_on_elsewhere_has_the_same_rows(columns: Columns, tmp_path: Path) -> None:
+    rows = [{"n": n} for n in range(350)]
+    store = written(rows, tmp_path)
+
+    found = columns.rows(store, store.file, "x", 170, 100)
+
+    assert [orjson.loads(each)["n"] for each in found.atoms] == list(range(170, 270))
+    assert found.at == 270
+
+
+def test_what_json_has_not_is_text(columns: Columns, tmp_path: Path) -> None:
+    at = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+    rows = [{"at": at, "d": decimal.Decimal("1.50"), "b": b"\xff", "l": [1], "o": {"x": None}}]
+    store = written(rows, tmp_path)
+
+    (row,) = all_rows(columns, store, "y")
+
+    assert row == {
+        "at": "2026-01-02T03:04:05+00:00",
+        "d": "1.50",
+        "b": "/w==",
+        "l": [1],
+        "o": {"x": None},
+    }
+
+
+def test_a_row_that_is_too_large_is_no_atom(columns: Columns, tmp_path: Path) -> None:
+    store = written([{"t": "a"}, {"t": "x" * 40_000}, {"t": "b"}], tmp_path)
+
+    found = columns.rows(store, store.file, "z", 0)
+
+    assert [orjson.loads(each)["t"] for each in found.atoms] == ["a", "b"]
+    assert [(each.at, each.reason) for each in found.bad] == [
+        (1, "an atom has at most 32768 bytes")
+    ]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"x" * 5_000])
+def test_what_is_no_parquet_is_told_and_others_are_read(
+    columns: Columns, tmp_path: Path, content: bytes
+) -> None:
+    store = Store(content)
+
+    with pytest.raises(BadFile, match="no Parquet"):
+        columns.rows(store, store.file, "w", 0)
+    assert len(all_rows(columns, written([{"n": 1}], tmp_path), "w2")) == 1
+
+
+def test_a_process_that_ends_over_a_file_ends_that_file_alone(
+    columns: Columns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = written([{"n": 1}], tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(columns._process, "command", ("false",))
+        columns._process.stop()
+        with pytest.raises(BadFile, match="takes too much"):
+            columns.rows(store, store.file, "w3", 0)
+
+    assert len(all_rows(columns, store, "w3")) == 1
+
+
+def test_a_file_has_so_many_bytes_and_copies_so_many_together(
+    tmp_path: Path, columns: Columns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = written([{"n": 1}, {"n": 2}], tmp_path)
+    own = Columns(tmp_path / "few", most=store.file.size)
+    (tmp_path / "few").mkdir()
+    for whose in ("a", "b"):
+        own.rows(store, store.file, whose, 0, 1)
+    assert len(list((tmp_path / "few").iterdir())) == 1
+    own.close()
+
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", store.file.size)
+    assert len(all_rows(columns, store, "w4")) == 2
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", store.file.size - 1)
+    with pytest.raises(BadFile, match="at most"):
+        columns.rows(store, store.file, "w5", 0)

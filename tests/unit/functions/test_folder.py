@@ -1,0 +1,121 @@
+"""A folder as a store: in order, whole, once settled, and nothing of what is outside of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from functions.files import folder as folders
+from functions.files.folder import SETTLED_SECONDS, LocalFolder
+from functions.files.store import FileGone, StoreRefuses
+from servioticy.ports.atoms import Seen
+
+NOW = 1_000_000.0
+
+
+def put(path: Path, content: bytes = b"{}", at: float = NOW - 100) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    os.utime(path, (at, at))
+    return path
+
+
+def keys(path: Path, prefix: str = "", after: str = "") -> list[str]:
+    return [each.key for each in LocalFolder(str(path), NOW).page(prefix, after).files]
+
+
+def test_files_are_listed_by_the_bytes_of_their_names(tmp_path: Path) -> None:
+    names = ["b", "a/z", "a-b", "a/ü", "a/b/c"]
+    for each in names:
+        put(tmp_path / each)
+
+    assert keys(tmp_path) == sorted(names, key=str.encode)
+    assert keys(tmp_path, after="a/b/c") == ["a/z", "a/ü", "b"]
+    assert keys(tmp_path, "a/") == ["a/b/c", "a/z", "a/ü"]
+    assert keys(tmp_path / "none") == []
+
+
+def test_pages_follow_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "PAGE", 2)
+    for each in "abcde":
+        put(tmp_path / each)
+    store, found, after = LocalFolder(str(tmp_path), NOW), list[str](), ""
+
+    for _ in range(3):
+        page = store.page("", after)
+        found += [each.key for each in page.files]
+        after = page.upto or ""
+
+    assert found == list("abcde")
+    assert page.upto is None
+
+
+def test_a_file_is_left_alone_until_it_is_settled(tmp_path: Path) -> None:
+    put(tmp_path / "new", at=NOW - SETTLED_SECONDS + 0.1)
+    put(tmp_path / "old", at=NOW - SETTLED_SECONDS)
+    put(tmp_path / ".hidden")
+    put(tmp_path / ".folder" / "a")
+
+    assert keys(tmp_path) == ["old"]
+
+
+def test_a_part_is_read_and_a_file_that_has_changed_is_not(tmp_path: Path) -> None:
+    path = put(tmp_path / "a" / "b", b"0123456789")
+    store = LocalFolder(str(tmp_path), NOW)
+    (file,) = store.page("", "").files
+
+    assert store.read(file, 3, 4) == b"3456"
+    assert store.read(file, 8, 4) == b"89"
+    put(path, b"0123456789", at=NOW - 50)
+    with pytest.raises(FileGone):
+        store.read(file, 3, 4)
+    path.unlink()
+    with pytest.raises(FileGone):
+        store.read(file, 3, 4)
+
+
+def test_no_link_leads_out(tmp_path: Path) -> None:
+    """Neither one that is listed, nor one that takes the place of what was listed."""
+    secret = put(tmp_path / "outside" / "secret", b"secret")
+    inside = tmp_path / "inside"
+    listed = put(inside / "sub" / "file", b"public")
+    (inside / "link").symlink_to(secret)
+    (inside / "folder").symlink_to(secret.parent)
+    store = LocalFolder(str(inside), NOW)
+    (file,) = store.page("", "").files
+
+    assert file.key == "sub/file"
+    listed.unlink()
+    listed.symlink_to(secret)
+    with pytest.raises(FileGone):
+        store.read(file, 0, 9)
+    listed.unlink()
+    listed.parent.rmdir()
+    listed.parent.symlink_to(secret.parent)
+    for key in ("sub/secret", "../outside/secret", "link", "sub/\0"):
+        with pytest.raises(FileGone):
+            store.read(Seen(key, file.etag, 6), 0, 9)
+
+
+def test_what_is_no_file_holds_nobody_up(tmp_path: Path) -> None:
+    """A pipe that nobody writes to would be waited for."""
+    os.mkfifo(tmp_path / "pipe")
+
+    assert keys(tmp_path) == []
+    with pytest.raises(FileGone):
+        LocalFolder(str(tmp_path), NOW).read(Seen("pipe", "1", 1), 0, 1)
+
+
+def test_a_folder_has_so_many_files_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "MAX_LISTED", 3)
+    for each in "abc":
+        put(tmp_path / each)
+    assert keys(tmp_path) == list("abc")
+
+    put(tmp_path / "d")
+    with pytest.raises(StoreRefuses, match="more than 3"):
+        keys(tmp_path)
