@@ -29,6 +29,8 @@ from servioticy.storage.database import Database
 from servioticy.storage.roles import Role
 
 COMMAND = (sys.executable, "-P", "-m", "functions.working")
+SPARE = "--spare"
+"""Says that it is to load what it takes to work, and to begin when it is told."""
 LISTEN_SECONDS = 300.0
 """It is woken by what comes; it looks by itself where that was lost with a connection."""
 PAUSE_SECONDS = 1.0
@@ -44,13 +46,24 @@ class Stopped(Exception):
 
 
 class Waiting:
-    """Waits, and has a process work while something is there to do."""
+    """Waits, and has a process work while something is there to do.
 
-    def __init__(self, atoms: PostgresAtoms, clock: Callable[[], float] = time.time) -> None:
+    With a *spare* the next one is loaded already, so that nobody waits for that: it belongs to
+    no tenant, has nothing open, and takes no processor time.
+    """
+
+    def __init__(
+        self,
+        atoms: PostgresAtoms,
+        clock: Callable[[], float] = time.time,
+        keeps_spare: bool = False,
+    ) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
         self._atoms = atoms
         self._clock = clock
+        self._keeps_spare = keeps_spare
+        self._spare: subprocess.Popen[bytes] | None = None
 
     def run(self) -> None:
         """Go on until Stopped."""
@@ -63,6 +76,7 @@ class Waiting:
                 if due is not None and due <= now:
                     self._work()
                 else:
+                    self._prepare()
                     left = LISTEN_SECONDS if due is None else (due - now) / 1000
                     self._atoms.heard(min(LISTEN_SECONDS, left))
             except Unavailable as error:
@@ -71,15 +85,35 @@ class Waiting:
 
     def _work(self) -> None:
         self.starts += 1
-        self.process = subprocess.Popen(COMMAND, stdin=subprocess.DEVNULL)
+        self.process = self._told() or subprocess.Popen(COMMAND, stdin=subprocess.DEVNULL)
         code = self.process.wait()
         self.process = None
         if code:
             log.warning("working_ended", extra={"code": code})
             time.sleep(PAUSE_SECONDS)
 
+    def _prepare(self) -> None:
+        if self._keeps_spare and (self._spare is None or self._spare.poll() is not None):
+            self._spare = subprocess.Popen([*COMMAND, SPARE], stdin=subprocess.PIPE)
+
+    def _told(self) -> subprocess.Popen[bytes] | None:
+        """Return the spare, which begins now; None: there is none that can."""
+        spare, self._spare = self._spare, None
+        if spare is None or spare.stdin is None or spare.poll() is not None:
+            return None
+        try:
+            with spare.stdin as told:
+                told.write(b"\n")
+        except BrokenPipeError:
+            spare.wait()
+            return None
+        return spare
+
     def end(self) -> None:
         """Let the process finish what it has in hand."""
+        if self._spare is not None:
+            self._spare.kill()
+            self._spare.wait()
         if self.process is not None:
             self.process.terminate()
             self.process.wait()
@@ -91,7 +125,8 @@ def run(chosen: Settings) -> None:
     stores(chosen.functions.stores)
     if not chosen.store.dsn:
         raise SettingsError("no Postgres is named: set SERVIOTICY_DSN")
-    waiting = Waiting(PostgresAtoms(Database(chosen.store.dsn, role=Role.DELIVERY)))
+    atoms = PostgresAtoms(Database(chosen.store.dsn, role=Role.DELIVERY))
+    waiting = Waiting(atoms, keeps_spare=chosen.functions.spare)
     registry = Registry()
     registry.observe(FUNCTIONS_PROCESSES, lambda: int(waiting.process is not None))
     registry.observe(FUNCTIONS_STARTS, lambda: waiting.starts)

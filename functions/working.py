@@ -6,6 +6,7 @@ here alone.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -21,6 +22,7 @@ from functions.files.source import Source
 from functions.limits import limits
 from functions.sinks import Sinks
 from functions.steps import Scripts, Step
+from sandbox import InfraError, SandboxPool
 from servioticy import logs, settings
 from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.quotas import ATOM_BYTES, ATOMS, PROCESSOR_SECONDS, quotas
@@ -43,6 +45,10 @@ LISTEN_SECONDS = 30.0
 QUOTAS_SECONDS = 10.0
 """So old may be what is known of tenants' quotas."""
 PARENT_SECONDS = 1.0
+SPARE = "--spare"
+"""Says that we are to begin when we are told, by a byte."""
+
+log = logging.getLogger("functions")
 
 
 def main() -> int:
@@ -50,18 +56,21 @@ def main() -> int:
     try:
         chosen = settings.load()
         logs.configure(chosen.log_level)
-        _work(chosen)
+        _work(chosen, is_spare=SPARE in sys.argv[1:])
     except (ServioticyError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     return 0
 
 
-def _work(chosen: Settings) -> None:
+def _work(chosen: Settings, is_spare: bool) -> None:
     database = connect(chosen, Role.DELIVERY)
     quick = connect(chosen, Role.DELIVERY, durable=False)
     own = limits(chosen)
     pool = sandbox_pool(chosen, max_workers=own.instances)
+    if is_spare and not _begun(pool):
+        pool.close()
+        return
     scripts = Scripts(JavaScript(pool))
     sinks = Sinks(partial(_ingest, chosen, database), PostgresStatements(database, "batches"))
 
@@ -89,6 +98,17 @@ def _work(chosen: Settings) -> None:
     finally:
         pool.close()
         source.close()
+
+
+def _begun(pool: SandboxPool) -> bool:
+    """Load what the first atom would wait for, and wait to be told; False: nobody will tell us."""
+    import functions.sending  # noqa: F401
+
+    try:
+        pool.prepare()
+    except InfraError as error:  # whoever works finds out, and tries again
+        log.warning("sandbox_not_prepared", extra={"why": str(error)[:200]})
+    return bool(sys.stdin.buffer.read(1))
 
 
 def _ingest(chosen: Settings, database: Database) -> Ingest:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from command.remote import access, reading
+from command.remote import access, reading, workflows
 from command.remote.documents import Local, Step, plan, read_folder, resolved
-from servioticy.client import Answered, Conflict, Outdated, Rest
+from servioticy.client import Answered, Conflict, Outdated, Rest, ServiceObject
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings
 
@@ -29,10 +30,13 @@ def _run(
     locals_: Sequence[Local], api: Rest, parsed: argparse.Namespace, settings: Settings
 ) -> int:
     every = access.names(api)
+    flows = workflows.named(api) if any(each.is_workflow for each in locals_) else {}
     _refuse_doubtful(locals_, {name for name, found in every.items() if len(found) > 1})
+    _refuse_workflows(locals_, flows)
     ids = {name: found[0] for name, found in every.items() if len(found) == 1}
-    own = [ids[each.name] for each in locals_ if each.name in ids]
+    own = [ids[each.name] for each in locals_ if each.name in ids and not each.is_workflow]
     found = {each.document["name"]: each for each in reading.read_all(own, parsed, settings)}
+    found |= {each.name: flows[each.name][0] for each in locals_ if _is_there(each, flows)}
     steps = [each for each in plan(locals_, found, ids) if each.needed()]
     for each in steps:
         sys.stdout.write(each.difference)
@@ -53,10 +57,26 @@ def _run(
 def _refuse_doubtful(locals_: Sequence[Local], several: set[str]) -> None:
     """Raise where it cannot be said which Service Object a name means."""
     for each in locals_:
-        if doubtful := sorted({each.name, *each.refers_to()} & several):
+        own = frozenset() if each.is_workflow else {each.name}
+        if doubtful := sorted((each.refers_to() | own) & several):
             raise ServioticyError(
                 f"{each.file}: several Service Objects of yours have the name {doubtful[0]!r}"
             )
+
+
+def _refuse_workflows(
+    locals_: Sequence[Local], found: Mapping[str, Sequence[ServiceObject]]
+) -> None:
+    """Raise where it cannot be said which workflow a name means."""
+    for each in locals_:
+        if each.is_workflow and len(found.get(each.name, ())) > 1:
+            raise ServioticyError(
+                f"{each.file}: several workflows of yours are called {each.name!r}"
+            )
+
+
+def _is_there(local: Local, found: Mapping[str, Sequence[ServiceObject]]) -> bool:
+    return local.is_workflow and local.name in found
 
 
 def _agreed() -> bool:
@@ -92,10 +112,7 @@ def _apply(steps: Sequence[Step], ids: dict[str, str], api: Rest) -> None:
 def _do(step: Step, ids: dict[str, str], api: Rest) -> None:
     document = resolved(step.local.document, ids)
     try:
-        if step.found is None:
-            ids[step.local.name] = api.create(document)
-        else:
-            api.change(step.found.id, document, step.found.etag)
+        id_ = _stored(step, document, api)
     except Conflict:
         raise
     except Outdated as error:
@@ -104,5 +121,21 @@ def _do(step: Step, ids: dict[str, str], api: Rest) -> None:
     except Answered as error:
         raise ServioticyError(f"{step.local.file}: {access.in_words(error)}") from error
     verb = "created" if step.found is None else "changed"
-    sys.stdout.write(f"{verb} {step.local.name} {ids[step.local.name]}\n")
+    if not step.local.is_workflow:
+        ids[step.local.name] = id_
+    sys.stdout.write(f"{verb} {step.local.name} {id_}\n")
     sys.stdout.flush()
+
+
+def _stored(step: Step, document: dict[str, Any], api: Rest) -> str:
+    """Make it what it is to be, and return its id. Raises Answered."""
+    found = step.found
+    if step.local.is_workflow:
+        if found is None:
+            return workflows.create(api, document)
+        workflows.change(api, found, document)
+        return found.id
+    if found is None:
+        return api.create(document)
+    api.change(found.id, document, found.etag)
+    return found.id

@@ -1,7 +1,8 @@
 """A folder of documents, and what of it is not so on the platform: values and rules only.
 
-A document has a name: its field `name`, else that of its file. Groups may name documents of
-the folder, and other Service Objects of the tenant, in the place of ids.
+A document has a name: its field `name`, else that of its file. Groups, and the streams that a
+workflow begins or ends with, may name Service Objects of the folder, and others of the tenant, in
+the place of ids.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ class Local:
     def refers_to(self) -> frozenset[str]:
         """Return the names in its groups; ids are none."""
         return frozenset(each for each in _members(self.document) if not ID.fullmatch(each))
+
+    @property
+    def is_workflow(self) -> bool:
+        """Whether it is one: no Service Object has procedures."""
+        return "procedures" in self.document
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,8 @@ def plan(
     """
     own = {each.name: each for each in locals_}
     for each in locals_:
+        if workflows := sorted(each.refers_to() & {o.name for o in locals_ if o.is_workflow}):
+            raise ServioticyError(f"{each.file}: {workflows[0]!r} is no Service Object")
         if unknown := sorted(each.refers_to() - own.keys() - ids.keys()):
             raise ServioticyError(
                 f"{each.file}: neither a document here nor one Service Object of yours has the "
@@ -124,11 +132,25 @@ def _written(document: Mapping[str, Any], names: Mapping[str, str]) -> str:
 
 
 def _renamed(document: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    renamed = dict(document)
     groups = document.get("groups")
-    if not isinstance(groups, dict):
-        return dict(document)
-    renamed = {name: _renamed_group(group, names) for name, group in groups.items()}
-    return {**document, "groups": renamed}
+    if isinstance(groups, dict):
+        renamed["groups"] = {name: _renamed_group(each, names) for name, each in groups.items()}
+    for end, stream in _streams(document):
+        id_ = stream["serviceObject"]
+        named = {**stream, "serviceObject": names.get(id_, id_)}
+        renamed[end] = {**document[end], "stream": named}
+    return renamed
+
+
+def _streams(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the ends of a workflow that are streams of Service Objects, each with its stream."""
+    if "procedures" not in document:
+        return
+    for end in ("source", "sink"):
+        stream = document[end].get("stream") if isinstance(document.get(end), dict) else None
+        if isinstance(stream, dict) and isinstance(stream.get("serviceObject"), str):
+            yield end, stream
 
 
 def _renamed_group(group: Any, names: Mapping[str, str]) -> Any:
@@ -139,6 +161,7 @@ def _renamed_group(group: Any, names: Mapping[str, str]) -> Any:
 
 
 def _members(document: Mapping[str, Any]) -> Iterator[str]:
+    yield from (stream["serviceObject"] for _, stream in _streams(document))
     groups = document.get("groups")
     for group in groups.values() if isinstance(groups, dict) else ():
         members = group.get("soIds") if isinstance(group, dict) else None

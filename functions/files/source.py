@@ -20,8 +20,8 @@ import orjson
 
 from functions.files import records
 from functions.files.columns import Columns
-from functions.files.records import BadFile, Portion
 from functions.files.opening import Opening, opened
+from functions.files.records import BadFile, Portion
 from functions.files.store import FileGone, StoreAway, StoreRefuses
 from functions.files.store import Files as OpenedFiles
 from functions.steps import Failure, Result, Task

@@ -242,6 +242,11 @@ class Functions:
     idle_seconds: Annotated[float, Meta(ge=0, le=86_400)] = setting(
         30.0, "after how long without work the process that works on atoms ends"
     )
+    spare: bool = setting(
+        True,
+        "whether the next process that works is loaded beforehand, for nobody yet: the first atom "
+        "after idleness does not wait for its start",
+    )
 
 
 @dataclass(frozen=True, slots=True)

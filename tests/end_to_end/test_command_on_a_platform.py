@@ -17,6 +17,12 @@ DERIVED = {
     "groups": {"raw": {"soIds": ["command-raw"], "stream": "a"}},
     "streams": {"b": {"channels": {"x": {"type": "number", "current-value": TWICE}}}},
 }
+FLOW = {
+    "source": {"stream": {"serviceObject": "command-derived", "stream": "b"}},
+    "procedures": {"pass": {"code": "x => x"}},
+    "links": [["source", "pass"], ["pass", "sink"]],
+    "sink": {"none": {}},
+}
 COUNT = 12_000
 """More than go into one batch."""
 
@@ -25,13 +31,19 @@ def test_a_folder_a_file_and_what_is_computed_of_them(
     platform: RunningPlatform, tmp_path: Path
 ) -> None:
     """Applied, imported, computed, exported."""
-    for name, document in (("command-raw", RAW), ("command-derived", DERIVED)):
+    documents = {"command-raw": RAW, "command-derived": DERIVED, "command-flow": FLOW}
+    for name, document in documents.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(document))
     rows = "".join(f"{at},{at}\n" for at in range(1, COUNT + 1))
     (tmp_path / "in.csv").write_text(f"lastUpdate,x\n{rows}")
     token = ("--token", platform.token)
     applied = platform.command("apply", str(tmp_path), "--yes", *token).stdout
     derived = applied.split("created command-derived ")[1].split()[0]
+    again = platform.command("apply", str(tmp_path), "--dry-run", *token).stdout
+    assert again == "0 to create, 0 to change, 3 as they are\n"
+    (tmp_path / "command-flow.json").write_text(json.dumps({**FLOW, "sink": {"collect": {}}}))
+    changed = platform.command("apply", str(tmp_path), "--yes", *token).stdout
+    assert "changed command-flow " in changed
 
     platform.command("import", "command-raw", "a", str(tmp_path / "in.csv"), *token)
     assert len(platform.updates(StreamRef(derived, "b"))) == COUNT

@@ -67,6 +67,7 @@ class Program:
             functions_lifetime_seconds=1.0,
             functions_visibility_seconds=11.0,
             functions_idle_seconds=0.0,
+            functions_spare=False,
             functions_stores={"in": f"file://{self.folder}?tenants=me"},
         )
         self._environment = {**os.environ, **to_environment(settings)}

@@ -121,3 +121,54 @@ def test_groups_that_are_none_are_left_to_the_platform(tmp_path: Path, groups: A
     [step] = planned(tmp_path, {"a": {**SIMPLE, "groups": groups}})
 
     assert resolved(step.local.document, {"x": ID})["groups"] == groups
+
+
+def a_workflow(source: str, sink: str, **more: Any) -> dict[str, Any]:
+    ends = {
+        end: {"stream": {"serviceObject": each, "stream": "a"}}
+        for end, each in (("source", source), ("sink", sink))
+    }
+    return {**ends, "procedures": {"p": {"code": "x => x"}}, "links": [], **more}
+
+
+def test_a_workflow_comes_after_the_service_objects_whose_streams_it_names(
+    tmp_path: Path,
+) -> None:
+    documents = {"a-flow": a_workflow("z", "other"), "z": SIMPLE}
+    other = stored("other")
+    for name, document in documents.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+
+    steps = plan(read_folder(tmp_path), {}, {"other": other.id})
+
+    assert [(each.local.name, each.local.is_workflow) for each in steps] == [
+        ("z", False),
+        ("a-flow", True),
+    ]
+    sent = resolved(steps[1].local.document, {"z": ID, "other": other.id})
+    assert sent["source"]["stream"] == {"serviceObject": ID, "stream": "a"}
+    assert sent["name"] == "a-flow"
+
+
+def test_a_workflow_that_is_as_it_should_be_has_no_difference(tmp_path: Path) -> None:
+    """Though the platform tells its streams by ids; one that is not is shown by names."""
+    document = a_workflow("z", "z")
+    (tmp_path / "flow.json").write_text(json.dumps(document))
+    there = a_workflow(ID, ID, name="flow")
+    ids = {"z": ID}
+
+    [same] = plan(read_folder(tmp_path), {"flow": ServiceObject("w", there, '"1"')}, ids)
+    other = {**there, "procedures": {"p": {"code": "y => y"}}}
+    [changed] = plan(read_folder(tmp_path), {"flow": ServiceObject("w", other, '"1"')}, ids)
+
+    assert not same.needed()
+    assert '-      "code": "y => y"' in changed.difference
+    assert ID not in changed.difference
+
+
+def test_a_workflow_is_no_service_object_that_streams_could_be_of(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_text(json.dumps(a_workflow("two", "two")))
+    (tmp_path / "two.json").write_text(json.dumps(a_workflow("z", "z")))
+
+    with pytest.raises(ServioticyError, match="'two' is no Service Object"):
+        plan(read_folder(tmp_path), {}, {"z": ID})
