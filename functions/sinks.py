@@ -1,17 +1,21 @@
-"""The end of a workflow: atoms are updates of a stream there, results, or nothing any more."""
+"""The end of a workflow: atoms are updates of a stream there, requests, results, or nothing."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from functions.calling import Caller
 from functions.steps import LATER_MS, Failure, Result, Task
 from servioticy.domain.batches.items import Item
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import SensorUpdate, StreamRef
-from servioticy.domain.workflows.model import COLLECT, STREAM
+from servioticy.domain.outside_addresses import Rules
+from servioticy.domain.workflows.model import CALLBACK, COLLECT, STREAM
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Address
 from servioticy.ports.atoms import Atom
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 
 FULL_MS = 5_000
 """Where the tenant may send no more now."""
+CALLING_SECONDS = 5.0
+"""After so long no further atom of those that were taken is sent: others may have the place."""
 NO_STREAM = Failure("the stream of the sink is not there any more")
 
 log = logging.getLogger("functions")
@@ -31,8 +37,11 @@ log = logging.getLogger("functions")
 class Sinks:
     """Brings atoms to where they go."""
 
-    def __init__(self, ingest: Callable[[], Ingest], streams: Statements) -> None:
+    def __init__(
+        self, ingest: Callable[[], Ingest], streams: Statements, caller: Caller | None = None
+    ) -> None:
         """`ingest` makes the way into the log, once, when the first atom goes it."""
+        self._caller = caller or Caller(Rules())
         self._make_ingest = ingest
         self._streams = streams
         self._making = threading.Lock()
@@ -48,7 +57,35 @@ class Sinks:
         nothing: dict[int, Sequence[bytes]] = {each.id: () for each in atoms}
         if task.workflow.sink == STREAM and task.workflow.sink_stream is not None:
             return self._send(task.queue.tenant, task.workflow.sink_stream, atoms)
+        if task.workflow.sink == CALLBACK:
+            return self._call(task, atoms)
         return Result(nothing, collected=task.workflow.sink == COLLECT)
+
+    def _call(self, task: Task, atoms: Sequence[Atom]) -> Result:
+        """Send one after the other, for a while: a receiver that is slow has only that.
+
+        What fails is tried again as what a procedure fails on.
+        """
+        until = time.monotonic() + CALLING_SECONDS
+        done: dict[int, Sequence[bytes]] = {}
+        failed: dict[int, Failure] = {}
+        later: dict[int, int] = {}
+        for each in atoms:
+            if time.monotonic() > until:
+                later[each.id] = 0
+                continue
+            headers = {
+                "webhook-id": f"{task.queue.workflow}.{each.id}",
+                "webhook-timestamp": str(int(time.time())),
+            }
+            found = self._caller.post(task.workflow.sink_url, each.body, headers)
+            if 200 <= found.status < 300:
+                done[each.id] = ()
+            else:
+                reason = f"{found.status or 'no answer'} {found.reason}".strip()
+                is_hopeless = found.is_forbidden or found.status == HTTPStatus.GONE
+                failed[each.id] = Failure(f"the receiver: {reason}", is_hopeless)
+        return Result(done, failed, later)
 
     def _send(self, tenant: int, stream: StreamRef, atoms: Sequence[Atom]) -> Result:
         """Let them be updates, by the same way as if the tenant had sent them in a batch."""

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from functions.accounts import Accounts
+from functions.calling import Caller
 from functions.dispatcher import Dispatcher
 from functions.files.source import Source
 from functions.limits import limits
@@ -25,12 +26,14 @@ from functions.steps import Scripts, Step
 from sandbox import InfraError, SandboxPool
 from servioticy import logs, settings
 from servioticy.domain.evaluators.javascript import JavaScript
+from servioticy.domain.outside_addresses import Rules
 from servioticy.domain.quotas import ATOM_BYTES, ATOMS, PROCESSOR_SECONDS, quotas
 from servioticy.domain.workflows.model import Workflow
 from servioticy.domain.workflows.stores import stores
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.parts import connect, sandbox_pool
 from servioticy.settings import Settings
+from servioticy.settings.places import callback_networks, own_ports
 from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.database import Database
 from servioticy.storage.quotas import PostgresQuotas
@@ -72,7 +75,9 @@ def _work(chosen: Settings, is_spare: bool) -> None:
         pool.close()
         return
     scripts = Scripts(JavaScript(pool))
-    sinks = Sinks(partial(_ingest, chosen, database), PostgresStatements(database, "batches"))
+    caller = Caller(Rules(callback_networks(chosen), own_ports(chosen)))
+    streams = PostgresStatements(database, "batches")
+    sinks = Sinks(partial(_ingest, chosen, database), streams, caller)
 
     def step_of(workflow: Workflow, step: int) -> Step:
         if step < 0:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import aiohttp
 from yarl import URL
 
-from delivery.callbacks.addresses import CheckedResolver, ForbiddenAddress, Rules
+from delivery.callbacks.addresses import CheckedResolver
 from delivery.callbacks.lookups import TENANT
 from delivery.callbacks.requests import MAX_URL, Request
+from servioticy.domain.outside_addresses import ForbiddenAddress, Rules
 
 SECONDS = 15.0
 CONNECT_SECONDS = 5.0
@@ -84,7 +85,7 @@ class HttpClient:
             url = URL(request.url)
             if url.scheme not in ("http", "https") or not url.host or len(str(url)) > MAX_URL:
                 return AttemptResult(0, "this is no address to call")
-            self._rules.check_literal(url)
+            self._rules.check_literal(url.host, url.port or 0)
             async with self._session.request(
                 request.method,
                 url,

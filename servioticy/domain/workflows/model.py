@@ -10,8 +10,10 @@ from servioticy.domain.model import StreamRef
 SOURCE, SINK = "source", "sink"
 """What links call the beginning and the end; no procedure is called so."""
 
-HTTP, STREAM, FILES, COLLECT, NONE = "http", "stream", "files", "collect", "none"
-"""Kinds of sources (http, stream, files) and of sinks (stream, collect, none)."""
+HTTP, STREAM, FILES = "http", "stream", "files"
+"""Kinds of sources; a stream may be a sink, too."""
+CALLBACK, COLLECT, NONE = "callback", "collect", "none"
+"""Kinds of sinks, beside a stream."""
 
 LOOK, CUT = -2, -1
 """Steps before the first procedure, where the source is files: an atom of LOOK is a look at the
@@ -74,10 +76,12 @@ class Workflow:
     source: StreamRef | None
     """The stream whose updates are atoms; None: they come otherwise."""
     sink: str
-    """STREAM, COLLECT or NONE"""
+    """STREAM, CALLBACK, COLLECT or NONE"""
     sink_stream: StreamRef | None = None
     files: Files | None = None
     """The files that are cut into atoms; None: they come otherwise."""
+    sink_url: str = ""
+    """Where atoms are sent to; empty: they go elsewhere."""
 
     @property
     def sink_step(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
 from servioticy.domain.layout import HEIGHT, WIDTH, laid_out
-from servioticy.domain.workflows.model import COLLECT, NONE, SINK, SOURCE, Workflow
+from servioticy.domain.workflows.model import CALLBACK, COLLECT, NONE, SINK, SOURCE, Workflow
 
 _SHOWN = 26
 """Characters of a line of a box."""
@@ -51,6 +51,6 @@ def _about(workflow: Workflow, name: str) -> str:
         return f"stream {workflow.source.stream}" if workflow.source else "HTTP"
     if name != SINK:
         return ""
-    kinds = {COLLECT: "collected", NONE: "nowhere"}
+    kinds = {COLLECT: "collected", NONE: "nowhere", CALLBACK: workflow.sink_url}
     stream = workflow.sink_stream
     return f"stream {stream.stream}" if stream else kinds[workflow.sink]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -23,6 +24,7 @@ from servioticy.domain.documents.errors import WHOLE, Part
 from servioticy.domain.model import StreamRef
 from servioticy.domain.workflows.files import FILES_KEYS, files_of
 from servioticy.domain.workflows.model import (
+    CALLBACK,
     COLLECT,
     FILES,
     HTTP,
@@ -50,7 +52,8 @@ _TYPE = re.compile(r"[A-Za-z0-9_.-]{1,50}")
 _KEYS = ("name", "source", "procedures", "links", "sink")
 _PROCEDURE_KEYS = ("code", "attempts", "delay", "reserved", "takes", "makes")
 _SOURCES = {HTTP: (), STREAM: ("serviceObject", "stream"), FILES: FILES_KEYS}
-_SINKS = {STREAM: ("serviceObject", "stream"), COLLECT: (), NONE: ()}
+_SINKS = {STREAM: ("serviceObject", "stream"), CALLBACK: ("url",), COLLECT: (), NONE: ()}
+MAX_URL = 2_000
 
 
 def parse_workflow(document: Mapping[str, Any]) -> Workflow:
@@ -79,12 +82,42 @@ def parse_workflow(document: Mapping[str, Any]) -> Workflow:
         sink,
         target,
         _files(document) if kind == FILES else None,
+        _url(document[SINK][CALLBACK]) if sink == CALLBACK else "",
     )
 
 
 def _files(document: Mapping[str, Any]) -> Files:
     part = WHOLE.at(SOURCE, words=SOURCE).at(FILES, words=FILES)
     return files_of(document[SOURCE][FILES], part)
+
+
+def _url(content: Mapping[str, Any]) -> str:
+    """Return where atoms are sent to; which addresses may be called is told by who calls."""
+    part = WHOLE.at(SINK, CALLBACK, words=SINK).at("url", words="url")
+    url = content.get("url")
+    if url is None:
+        raise part.bad("a callback has one", REQUIRED)
+    if (
+        not isinstance(url, str)
+        or len(url) > MAX_URL
+        or not url.isascii()
+        or not url.isprintable()
+    ):
+        raise part.bad(f"is a URL of {MAX_URL} characters at most, in ASCII", WRONG_TYPE)
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url or " " in url or parts.fragment:
+        raise part.bad(
+            "begins with http:// or https:// and a host, without a fragment", WRONG_TYPE
+        )
+    if parts.username is not None or parts.password is not None:
+        raise part.bad(
+            "names no user and password: documents are shown to whoever reads them", TOO_MUCH
+        )
+    return url
 
 
 def _known(content: Mapping[str, Any], keys: Sequence[str], part: Part) -> None:

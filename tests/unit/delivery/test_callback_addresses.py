@@ -11,11 +11,11 @@ import pytest
 from callback_receivers import Answers, Dead, Receiver, an_outgoing
 from support.evaluating import an_evaluator
 
-from delivery.callbacks.addresses import ForbiddenAddress, Rules
 from delivery.callbacks.http_client import AttemptResult, HttpClient
 from delivery.callbacks.lookups import TENANT, Lookups
 from delivery.callbacks.receiver import Callbacks
 from delivery.callbacks.requests import CallbackForm
+from servioticy.domain.outside_addresses import ForbiddenAddress, Rules
 
 INSIDE = """
     127.0.0.1 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1
