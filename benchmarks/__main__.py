@@ -42,6 +42,7 @@ BENCHMARKS = (
     "fleet",
     "delivery",
     "functions",
+    "queues",
     "operators",
     "statements",
     "monitoring",

@@ -133,7 +133,7 @@ class _Answers(socketserver.StreamRequestHandler):
 @pytest.fixture
 def odd() -> Iterator[socketserver.TCPServer]:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
 
