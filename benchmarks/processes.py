@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import psutil
 
 BYTES_A_MEGABYTE = 1024 * 1024
@@ -38,6 +40,13 @@ def processor_seconds(pid: int, *, ended: bool = False) -> float:
         return 0.0
     below = times.children_user + times.children_system if ended else 0.0
     return float(times.user + times.system + below)
+
+
+def with_postgres(pid: int) -> float:
+    """Return the processor seconds of this process and of a Postgres, with what it has ended."""
+    first, *below = tree(pid)
+    every = [processor_seconds(first, ended=True), *map(processor_seconds, below)]
+    return time.process_time() + sum(every)
 
 
 def memory_megabytes(pid: int) -> float:

@@ -3,7 +3,8 @@
 Each on the same Postgres, which waits for the disk, with jobs that do nothing. Drained: all are
 put beforehand, and as many takers as are said take and finish them. Waited for: one at a time is
 put, and how long it takes until somebody works on it. Processor time is that of this process and
-of Postgres together. The libraries are no part of the platform: `pip install pgqueuer procrastinate`.
+of Postgres together. The libraries are no part of the platform:
+`pip install pgqueuer procrastinate`.
 """
 
 from __future__ import annotations
@@ -83,12 +84,12 @@ def run(_settings: Settings, arguments: Sequence[str]) -> None:
             if own.only not in (None, name):
                 continue
             options = Options(own.jobs, own.waited_for, own.takers, dsn)
-            before = _processor(pid)
+            before = processes.with_postgres(pid)
             try:
                 seen = measure(options)
             except ModuleNotFoundError as error:
                 raise ServioticyError(f"not here: pip install {error.name}") from error
-            used = _processor(pid) - before
+            used = processes.with_postgres(pid) - before
             count = options.jobs + options.waited_for
             print(
                 f"{name:>14} {options.jobs / seen.put_seconds:>8.0f}"
@@ -114,14 +115,6 @@ def _postgres() -> Iterator[tuple[str, int]]:
         finally:
             supervisor.stop()
             folder.release()
-
-
-def _processor(postgres: int) -> float:
-    """Return seconds of this process, of Postgres, and of those of its processes that ended."""
-    first, *below = processes.tree(postgres)
-    every = [processes.processor_seconds(first, ended=True)]
-    every += [processes.processor_seconds(each) for each in below]
-    return time.process_time() + sum(every)
 
 
 def _prepare(dsn: str) -> None:
