@@ -43,6 +43,7 @@ BENCHMARKS = (
     "delivery",
     "functions",
     "queues",
+    "idle",
     "operators",
     "statements",
     "monitoring",
