@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import orjson
 import pytest
@@ -14,6 +15,7 @@ from servioticy.ports.atoms import Atom, Product, Queue
 from servioticy.storage import atoms as storage
 from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
 from servioticy.storage.roles import Role
 
 NOW = 1_000_000
@@ -229,3 +231,31 @@ def test_instances_that_were_killed_are_forgotten_at_their_end(
     assert owner.rows("SELECT id FROM workflow_instances") == [(live,)]
     atoms.end(QUEUE, live)
     assert owner.rows("SELECT id FROM workflow_instances") == []
+
+
+def read_of(plan: Any, table: str) -> int:
+    """How many rows of a table a plan that was run has read."""
+    own = 0
+    if plan.get("Relation Name") == table:
+        removed = plan.get("Rows Removed by Filter", 0)
+        own = round((plan["Actual Rows"] + removed) * plan["Actual Loops"])
+    return own + sum(read_of(each, table) for each in plan.get("Plans", ()))
+
+
+@pytest.mark.parametrize("statement", ["waiting", "due"])
+def test_of_queues_that_are_empty_nothing_is_read(
+    owner: Database, atoms: PostgresAtoms, statement: str
+) -> None:
+    """Whoever has had many has left counts of them, and holds up nobody's look."""
+    put(atoms, b"{}", b"{}")
+    put(atoms, b'{"a":1}', queue=a_queue(2, "v"))
+    owner.rows(
+        "INSERT INTO atom_counts SELECT 1, 'w', n, 0, 0, 0, 0 FROM generate_series(2, 5000) AS n;"
+        "ANALYZE atom_counts; ANALYZE atoms"
+    )
+    sql = f"EXPLAIN (ANALYZE, FORMAT JSON) {queries('atoms')[statement]}"
+
+    ((plan,),) = owner.rows(sql, {"now": NOW, "most": 9})
+
+    assert read_of(plan[0]["Plan"], "atom_counts") <= 16
+    assert len(atoms.waiting(NOW)) == 2

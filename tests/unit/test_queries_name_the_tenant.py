@@ -173,7 +173,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "left_behind.claim_codes": ({"claim_codes", "service_objects"}, OLD),
     "left_behind.templates": ({"templates", "template_objects"}, OLD),
     "atoms.waiting": ({"atoms", "atom_counts"}, FUNCTIONS),
-    "atoms.due": ({"atoms", "atom_counts"}, FUNCTIONS),
+    "atoms.due": ({"atoms"}, FUNCTIONS),
     "atoms.note": ({"atoms"}, "what was done for all is noted together"),
     "atoms.end_old": ({"workflow_instances"}, FUNCTIONS),
     "atoms.forget_counts": ({"atom_counts", "workflow_versions"}, FUNCTIONS),

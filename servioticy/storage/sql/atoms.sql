@@ -43,47 +43,81 @@ SELECT content::text
 -- waiting --
 -- Between tenants: whose atoms are taken next is decided by what waits for all.
 -- The queues in which something is, how much of it may be taken now, up to a number, and when the
--- next of it may be.
-SELECT counted.tenant_id, counted.workflow, counted.version, counted.step, counted.atoms,
-       counted.bytes, ready.atoms, (SELECT visible_at
-                       FROM atoms
-                      WHERE tenant_id = counted.tenant_id
-                        AND workflow = counted.workflow
-                        AND version = counted.version
-                        AND step = counted.step
-                      ORDER BY visible_at
-                      LIMIT 1)
-  FROM (SELECT tenant_id, workflow, version, step, sum(atoms)::bigint AS atoms,
-               sum(bytes)::bigint AS bytes
-          FROM atom_counts
-         GROUP BY tenant_id, workflow, version, step
-        HAVING sum(atoms) > 0) AS counted
+-- next of it may be. From one to the next by the index: of those that are empty nothing is read.
+WITH RECURSIVE queues AS (
+    (SELECT tenant_id, workflow, version, step
+       FROM atoms
+      ORDER BY tenant_id, workflow, version, step
+      LIMIT 1)
+     UNION ALL
+    SELECT next.*
+      FROM queues
+     CROSS JOIN LATERAL (
+           SELECT tenant_id, workflow, version, step
+             FROM atoms
+            WHERE (tenant_id, workflow, version, step)
+                  > (queues.tenant_id, queues.workflow, queues.version, queues.step)
+            ORDER BY tenant_id, workflow, version, step
+            LIMIT 1) AS next
+)
+SELECT queues.tenant_id, queues.workflow, queues.version, queues.step, counted.atoms,
+       counted.bytes, ready.atoms, first.visible_at
+  FROM queues
+ CROSS JOIN LATERAL (
+       SELECT coalesce(sum(atoms), 0)::bigint AS atoms, coalesce(sum(bytes), 0)::bigint AS bytes
+         FROM atom_counts
+        WHERE tenant_id = queues.tenant_id
+          AND workflow = queues.workflow
+          AND version = queues.version
+          AND step = queues.step) AS counted
  CROSS JOIN LATERAL (
        SELECT count(*) AS atoms
          FROM (SELECT
                  FROM atoms
-                WHERE tenant_id = counted.tenant_id
-                  AND workflow = counted.workflow
-                  AND version = counted.version
-                  AND step = counted.step
+                WHERE tenant_id = queues.tenant_id
+                  AND workflow = queues.workflow
+                  AND version = queues.version
+                  AND step = queues.step
                   AND visible_at <= %(now)s
-                LIMIT %(most)s) AS firsts) AS ready;
+                LIMIT %(most)s) AS firsts) AS ready
+ CROSS JOIN LATERAL (
+       SELECT visible_at
+         FROM atoms
+        WHERE tenant_id = queues.tenant_id
+          AND workflow = queues.workflow
+          AND version = queues.version
+          AND step = queues.step
+        ORDER BY visible_at
+        LIMIT 1) AS first;
 
 -- due --
 -- Between tenants: it is asked whether there is work for anybody.
 -- When the first atom may be taken, in milliseconds since 1970; null: there is none.
+WITH RECURSIVE queues AS (
+    (SELECT tenant_id, workflow, version, step
+       FROM atoms
+      ORDER BY tenant_id, workflow, version, step
+      LIMIT 1)
+     UNION ALL
+    SELECT next.*
+      FROM queues
+     CROSS JOIN LATERAL (
+           SELECT tenant_id, workflow, version, step
+             FROM atoms
+            WHERE (tenant_id, workflow, version, step)
+                  > (queues.tenant_id, queues.workflow, queues.version, queues.step)
+            ORDER BY tenant_id, workflow, version, step
+            LIMIT 1) AS next
+)
 SELECT min(first.visible_at)
-  FROM (SELECT tenant_id, workflow, version, step
-          FROM atom_counts
-         GROUP BY tenant_id, workflow, version, step
-        HAVING sum(atoms) > 0) AS counted
+  FROM queues
  CROSS JOIN LATERAL (
        SELECT visible_at
          FROM atoms
-        WHERE tenant_id = counted.tenant_id
-          AND workflow = counted.workflow
-          AND version = counted.version
-          AND step = counted.step
+        WHERE tenant_id = queues.tenant_id
+          AND workflow = queues.workflow
+          AND version = queues.version
+          AND step = queues.step
         ORDER BY visible_at
         LIMIT 1) AS first;
 
