@@ -134,7 +134,7 @@ def _operator(group: Any, command: Command) -> None:
     _words(operator, "ACTION [FOLDER | NAME@VERSION]", 1, 2)
     operator.add_argument(
         "--language",
-        choices=("python", "node", "go"),
+        choices=("python", "node", "go", "rust"),
         default="python",
         help="of what `new` makes (python)",
     )

@@ -94,6 +94,7 @@ def read():
         ("python", "python3", [{"amount": 5000, "usual": 1.0}]),
         ("node", "node", [{"amount": 1}] * 12 + [{"amount": 5000}]),
         ("go", "go", [{"count": number} for number in range(1, 14)]),
+        ("rust", "rustc", [{"count": number} for number in range(1, 14)]),
     ],
 )
 def test_the_sample_of_each_kit_runs(
@@ -110,6 +111,12 @@ def test_the_sample_of_each_kit_runs(
         subprocess.run(
             ["go", "build", "-o", "counter", "."], cwd=folder, env=environment, check=True
         )
+    if language == "rust":
+        command = ["rustc", "-O", "-o", "counter", "main.rs"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        if "linker" in done.stderr:
+            pytest.skip("no linker for rustc on this machine")
+        assert done.returncode == 0, done.stderr
     with node_of({PROGRAM: folder}, tmp_path) as node:
         given = [1] * 12 + [5000]
         asked = question(1)._replace(
