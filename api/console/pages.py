@@ -10,6 +10,7 @@ from werkzeug.exceptions import HTTPException
 
 from api.console import (
     access,
+    by_issuer,
     deliveries,
     device,
     devices,
@@ -34,7 +35,9 @@ from servioticy.errors import Unavailable
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response as BaseResponse
 
-OPEN = frozenset({"asset", "sign_in", "do_sign_in", "static"})
+OPEN = frozenset(
+    {"asset", "begin_sign_in", "do_sign_in", "finish_sign_in", "session", "sign_in", "static"}
+)
 """Pages for who has not signed in."""
 MAX_FORM_BYTES = 262_144
 
@@ -61,7 +64,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     _guarded(app, guard)
     _told(app)
     serve_assets(app, assets)
-    sign_in.add(app, signing, guard)
+    by_issuer.add(app, sign_in.add(app, signing, guard))
     first_visit.add(app, about)
     devices.add(app, about)
     device.add(app, about)
