@@ -10,6 +10,7 @@ from werkzeug.exceptions import HTTPException
 
 from api.console import (
     access,
+    aspects,
     by_issuer,
     deliveries,
     device,
@@ -17,12 +18,15 @@ from api.console import (
     editor,
     first_visit,
     jobs,
+    operators,
     platform,
     sign_in,
     streams,
     topology,
     trace,
     usage,
+    workflow_editor,
+    workflows,
 )
 from api.console.asking import ApiRefused
 from api.console.assets import Assets, serve_assets
@@ -55,6 +59,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     app.jinja_env.globals.update(
         base=base,
         root=f"{base}{ROOT}",
+        url=guard.place.url,
         asset=lambda name: base + assets.address(name),
         field=FIELD,
         sockets=" ".join(guard.place.sockets),
@@ -75,6 +80,10 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     deliveries.add(app, base)
     usage.add(app)
     jobs.add(app, base)
+    operators.add(app, base)
+    workflow_editor.add(app, base)
+    workflows.add(app, base)
+    aspects.add(app, base)
     platform.add(app)
     access.add(app, base)
     return app
