@@ -184,7 +184,7 @@ class Task:
 
     def release(self) -> None:
         """Let another worker have the partition; nothing more is stored by this one."""
-        if self._begun is not None and self._begun.schedule.is_busy:
+        if self._begun is not None and self.is_behind:
             self._forget()
         self._claimed = False
         with contextlib.suppress(Unavailable):  # then the claim is gone with the connection

@@ -108,10 +108,11 @@ class Filling:
         self, plan: Plan, ref: StreamRef, span: tuple[Timestamp, Timestamp], *, only_sent: bool
     ) -> Iterator[Stored]:
         after, until = span
+        tenant = plan.outside.get(ref, plan.caller)
         while after < until:
             rows = self._sql.rows(
                 "page",
-                tenant=plan.caller,
+                tenant=tenant,
                 stream=plan.numbers[ref],
                 after=after,
                 until=until,
@@ -120,7 +121,7 @@ class Filling:
                 bytes=PAGES_BYTES // len(plan.numbers),
             )
             for row in rows:
-                yield _stored(ref, row)
+                yield _stored(plan, ref, row)
             if not rows:
                 return
             after = rows[-1][0] + 1
@@ -128,10 +129,11 @@ class Filling:
     def _before(self, plan: Plan) -> dict[StreamRef, Stored]:
         found = {}
         for ref, number in plan.numbers.items():
-            values = {"tenant": plan.caller, "stream": number, "since": plan.span.reads_since}
+            tenant = plan.outside.get(ref, plan.caller)
+            values = {"tenant": tenant, "stream": number, "since": plan.span.reads_since}
             row = self._sql.row("before", **values)
             if row is not None:
-                found[ref] = _stored(ref, row)
+                found[ref] = _stored(plan, ref, row)
         return found
 
     def _store(self, plan: Plan, rows: Sequence[NewRow], done: int) -> None:
@@ -157,9 +159,10 @@ class Filling:
         return self._evaluator.processor_seconds(str(plan.caller)).total
 
 
-def _stored(ref: StreamRef, row: Row) -> Stored:
+def _stored(plan: Plan, ref: StreamRef, row: Row) -> Stored:
     timestamp, text, *place = row
-    return Stored(timestamp, ref, text.encode(), *place)
+    found = Stored(timestamp, ref, text.encode(), *place)
+    return found.of_outside(plan.partition) if ref in plan.outside else found
 
 
 def _together(every: Iterator[Tree]) -> Iterator[list[Tree]]:

@@ -15,6 +15,7 @@ import orjson
 from api.backfills.apart import MOST_BEGUN
 from api.backfills.plan import MOST_SECONDS, Backfills
 from api.backfills.planning import Planning, Wanted
+from api.backfills.region import Concerned
 from api.services import Services
 from api.stepping.step import Step
 from servioticy.domain.model import ServiceObjectKey
@@ -35,6 +36,7 @@ class UnderWay:
     """A backfill that is being computed."""
 
     wanted: Wanted
+    concerned: Concerned
     steps: Iterator[Step]
     seconds: float = 0.0
     to_account: float = 0.0
@@ -83,19 +85,23 @@ class BackfillJobs:
             try:
                 if attempt >= ATTEMPTS:
                     raise Refused(f"It was begun {ATTEMPTS} times, and never came to its end")
-                plan = self._planning.plan(wanted, job)
+                concerned, plan = self._planning.plan(wanted, job)
             except Refused as error:
                 self._fail(job, tenant, str(error))
                 continue
             except Unavailable:
                 continue  # what it waits for is done soon
             if plan is not None:
-                self._under_way[job] = UnderWay(wanted, self._backfills.steps(plan))
+                steps = self._backfills.steps(plan)
+                self._under_way[job] = UnderWay(wanted, concerned, steps)
 
     def _step(self, job: str, each: UnderWay) -> None:
         wanted = each.wanted
         try:
+            self._planning.outside(wanted.tenant, each.concerned)  # which may end meanwhile
             step = next(each.steps, None)
+            if step is None:
+                self._planning.outside(wanted.tenant, each.concerned)
         except Refused as error:
             del self._under_way[job]
             self._fail(job, wanted.tenant, str(error))

@@ -15,9 +15,9 @@ MOST_STREAMS = 200
 """That are read or made."""
 MOST_READ = 5_000_000
 """Updates of inputs: they are counted first."""
-MOST_MADE_BYTES = 8 * 1024 * 1024
-"""That take their place in one transaction, for which others of the partition wait: small rows
-are some 58,000, which takes a second, or two where they replace as many."""
+MOST_MADE_BYTES = 256 * 1024 * 1024
+"""That take their place together: some 1,200,000 small rows, which takes half a minute. Updates of
+its tenant in the partition wait for so long, and nobody else's."""
 ROW_BYTES = 100
 """Of each row beside its document."""
 MOST_SECONDS = 3_600.0
@@ -25,7 +25,7 @@ MOST_SECONDS = 3_600.0
 
 
 class Plan(NamedTuple):
-    """A backfill that can be computed, and what it is computed by; all of one tenant."""
+    """A backfill that can be computed, and what it is computed by."""
 
     caller: int
     job: str
@@ -37,6 +37,10 @@ class Plan(NamedTuple):
     """The composite that is filled, and all that is derived from it."""
     numbers: Mapping[StreamRef, int]
     """Under which the updates of all streams are stored that are read or made."""
+    outside: Mapping[StreamRef, int]
+    """Of those of other tenants, which may be read, whose they are."""
+    partition: int
+    """Where the component is computed."""
     span: Span
     most_bytes: int
     hops: int

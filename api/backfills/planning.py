@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -41,6 +41,8 @@ class InForce(NamedTuple):
     """Of each by which change it is in force for the pipeline."""
     is_settled: bool
     """Whether that is the same version of each."""
+    partition: int
+    """Where it is computed."""
 
 
 class Planning:
@@ -49,16 +51,40 @@ class Planning:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._sql = services.ports.statements("backfills")
+        self._last_updates = services.ports.statements("last_updates")
 
     def concerned(self, wanted: Wanted) -> tuple[Concerned, InForce]:
         """Return what it concerns. Raises Refused, NotFound."""
         found = self._component(wanted)
         return Concerned(found.service_objects, wanted.ref), found
 
-    def plan(self, wanted: Wanted, job: str) -> Plan | None:
-        """Begin the job anew and return what to compute. Raises Refused.
+    def outside(self, tenant: int, concerned: Concerned) -> dict[StreamRef, int]:
+        """Return whose the streams of others are that it reads. Raises Refused.
 
-        None: it was cancelled. Raises Unavailable while a change, or an update, is under way.
+        The tenant may read the history of each of them now.
+        """
+        wanted = concerned.outside
+        if not wanted:
+            return {}
+        rows = self._last_updates.rows(
+            "readable",
+            tenant=tenant,
+            service_objects=[each.service_object for each in wanted],
+            streams=[each.stream for each in wanted],
+        )
+        found = {StreamRef(*row[:2]): row[2] for row in rows}
+        for each in wanted:
+            if each not in found:
+                raise Refused(
+                    f"{concerned.reader_of(each)} reads {each}, which is gone, or of which you "
+                    "may not read the history"
+                )
+        return found
+
+    def plan(self, wanted: Wanted, job: str) -> tuple[Concerned, Plan | None]:
+        """Begin the job anew and return what it concerns, and what to compute. Raises Refused.
+
+        No plan: it was cancelled. Raises Unavailable while a change, or an update, is under way.
         """
         concerned, found = self.concerned(wanted)
         if not found.is_settled:
@@ -70,7 +96,8 @@ class Planning:
             raise Unavailable("updates of the tenant are still to be computed")
         now = self._services.now()
         span = span_of(wanted.since, wanted.until, concerned.windows.values(), now)
-        numbers = self._numbers(wanted.tenant, concerned.streams)
+        outside = self.outside(wanted.tenant, concerned)
+        numbers = self._numbers(wanted.tenant, outside, concerned.streams)
         read = [numbers[each] for each in sorted(concerned.read) if each in numbers]
         computed = [numbers[each] for each in sorted(concerned.computed) if each in numbers]
         owners = {each.service_object for each in concerned.computed}
@@ -85,14 +112,14 @@ class Planning:
             "begin",
             job=job,
             tenant=wanted.tenant,
-            total=self._count(wanted.tenant, read, span),
+            total=self._count(wanted.tenant, outside, numbers, read, span),
             plan=orjson.dumps(written).decode(),
             now=now,
         )
         if row is None:
-            return None
+            return concerned, None
         limits = self._services.settings.limits
-        return Plan(
+        return concerned, Plan(
             caller=wanted.tenant,
             job=job,
             attempt=row[0],
@@ -100,6 +127,8 @@ class Planning:
             service_object=wanted.service_object,
             stream=wanted.stream,
             numbers=numbers,
+            outside=outside,
+            partition=found.partition,
             span=span,
             most_bytes=min(MOST_MADE_BYTES, self._room(wanted.tenant)),
             hops=limits.max_hops,
@@ -132,29 +161,46 @@ class Planning:
                 read_in={},  # as they can be sent to another process
                 operator_owners={},
             )
-            for id_, sequence, version, _is_active, _change, document in rows
+            for id_, sequence, version, _is_active, _change, document, _partition in rows
         ]
-        return InForce(objects, {row[0]: row[4] for row in rows}, all(row[3] for row in rows))
+        changes = {row[0]: row[4] for row in rows}
+        return InForce(objects, changes, all(row[3] for row in rows), rows[0][6])
 
-    def _numbers(self, tenant: int, streams: Sequence[StreamRef]) -> dict[StreamRef, int]:
-        rows = self._sql.rows(
-            "streams",
-            tenant=tenant,
-            service_objects=[each.service_object for each in streams],
-            streams=[each.stream for each in streams],
-        )
-        return {StreamRef(*row[:2]): row[2] for row in rows}
+    def _numbers(
+        self, tenant: int, outside: Mapping[StreamRef, int], streams: Sequence[StreamRef]
+    ) -> dict[StreamRef, int]:
+        found: dict[StreamRef, int] = {}
+        for owner in {tenant, *outside.values()}:
+            theirs = [each for each in streams if outside.get(each, tenant) == owner]
+            rows = self._sql.rows(
+                "streams",
+                tenant=owner,
+                service_objects=[each.service_object for each in theirs],
+                streams=[each.stream for each in theirs],
+            )
+            found.update({StreamRef(*row[:2]): row[2] for row in rows})
+        return found
 
-    def _count(self, tenant: int, read: Sequence[int], span: Span) -> int:
+    def _count(
+        self,
+        tenant: int,
+        outside: Mapping[StreamRef, int],
+        numbers: Mapping[StreamRef, int],
+        read: Sequence[int],
+        span: Span,
+    ) -> int:
         """Return how many updates are read. Raises Refused."""
-        (count,) = self._sql.rows(
-            "count",
-            tenant=tenant,
-            streams=list(read),
-            since=span.reads_since,
-            until=span.reads_until,
-            most=MOST_READ + 1,
-        )[0]
+        owners = {numbers[ref]: owner for ref, owner in outside.items() if ref in numbers}
+        count = 0
+        for owner in {tenant, *owners.values()}:
+            count += self._sql.rows(
+                "count",
+                tenant=owner,
+                streams=[each for each in read if owners.get(each, tenant) == owner],
+                since=span.reads_since,
+                until=span.reads_until,
+                most=MOST_READ + 1,
+            )[0][0]
         if count > MOST_READ:
             raise Refused(
                 f"Its inputs have more than {MOST_READ:,} updates in that span: fill a shorter one"

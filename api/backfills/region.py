@@ -8,6 +8,7 @@ from api.backfills.plan import MOST_STREAMS
 from api.backfills.span import reaches_back
 from api.replaying.composites import read_by, region_of, windows_of
 from sandbox.trees import ROOT, Path
+from servioticy.domain.borders import BORDER
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import Region
 from servioticy.domain.model import ServiceObject, StreamRef, WindowRef
@@ -33,11 +34,8 @@ class Concerned:
         self.behind_windows()
         self.computed = frozenset([each for each in every if not isinstance(each, WindowRef)])
         self.read = read_by(every, graph) - every
-        if unknown := sorted(each for each in self.read if not graph.knows(each)):
-            raise Refused(
-                f"This reads {unknown[0]}, which is another tenant's or gone: "
-                "what crosses a border is not filled"
-            )
+        self.outside = sorted(each for each in self.read if not graph.knows(each))
+        """Those that are other tenants', or gone."""
         count = len(self.read | self.computed)
         if count > MOST_STREAMS:
             raise Refused(
@@ -45,6 +43,15 @@ class Concerned:
             )
         self.reach_back = [ref for ref, code in self.windows.items() if reaches_back(code)]
         """The windows that are told of what is before the span."""
+
+    def reader_of(self, read: StreamRef) -> StreamRef:
+        """Return the first of its composites that reads a stream."""
+        return min(each for each in self.computed if read in self._reads(each))
+
+    def _reads(self, composite: StreamRef) -> frozenset[StreamRef]:
+        window = WindowRef(*composite)
+        own = [each for each in (composite, window) if self.graph.knows(each)]
+        return read_by(own, self.graph)
 
     @property
     def streams(self) -> Sequence[StreamRef]:
@@ -64,7 +71,7 @@ class Concerned:
 
         To that which is not computed anew: the first way, or the last one where it settles.
         """
-        found: dict[StreamRef, Path] = {root: ROOT}
+        found: dict[StreamRef, Path] = {root: (BORDER,) if root in self.outside else ROOT}
         waiting = [root]
         for origin in waiting:
             for number, wake in enumerate(self.graph.wakes(origin)):

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from sandbox.trees import Path
+from sandbox.trees import ROOT, Path
 from servioticy.domain.model import StreamRef, Timestamp
 
 Paths = Mapping[StreamRef, Path]
@@ -28,6 +28,14 @@ class Stored(NamedTuple):
     log_offset: int
     log_position: int
     """In its tree; 0: it has come from outside."""
+
+    def of_outside(self, partition: int) -> Stored:
+        """Return the same as if it stood in this partition, before all that the log has there.
+
+        What is made of it bears its place, by which nobody is to be sent it once more.
+        """
+        offset = -1 - (abs(self.log_offset) << 10 | self.log_partition & 1023)
+        return self._replace(log_partition=partition, log_offset=offset)
 
     @property
     def root(self) -> tuple[int, int]:
@@ -64,5 +72,6 @@ def _tree(some: list[Stored], paths_from: Callable[[StreamRef], Paths]) -> Tree:
     some.sort(key=attrgetter("log_position"))
     first = some[0]
     paths: Paths = {} if first.log_position else paths_from(first.stream)
-    entries = [Entry(each, paths.get(each.stream, (each.log_position,))) for each in some]
+    begin = paths.get(first.stream, ROOT)
+    entries = [Entry(each, paths.get(each.stream, (each.log_position, *begin))) for each in some]
     return sorted(entries, key=lambda each: (len(each.path), each.path))

@@ -41,7 +41,8 @@ def blueprint(services: Services) -> Blueprint:
         key = authentication.service_object()
         wanted = Wanted(key.tenant, key.id, stream, since, until)
         authentication.stream()
-        planning.concerned(wanted)
+        concerned, _in_force = planning.concerned(wanted)
+        planning.outside(key.tenant, concerned)
         for name in (STORED_BYTES, PROCESSOR_SECONDS):
             within(services.quotas.metered(key.tenant, name))
         forget_finished(jobs, key.tenant)

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 
 from pipeline.batching.beside import Beside, Storing
 from pipeline.batching.cutting import Piece
@@ -21,13 +22,13 @@ from pipeline.batching.late_turns import LateTurns
 from pipeline.batching.pieces import Pieces
 from pipeline.batching.uncomputed import Uncomputed
 from pipeline.changes.control import Control
-from pipeline.changes.understanding import Understanding
+from pipeline.changes.slices import Slices
 from pipeline.engine import Engine
 from pipeline.limits import CONTESTED_LOADING_SECONDS, MAX_BATCH_BYTES
 from pipeline.sharing.fairness import Fairness
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
-from servioticy.domain.records import ControlRecord, DefinitionRecord, LogRecord
+from servioticy.domain.records import BackfillRecord, ControlRecord, DefinitionRecord, LogRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
 from servioticy.ports.put_off import PutOff
@@ -66,7 +67,7 @@ class LateWork:
         pieces: Pieces,
         flow: Flow,
         control: Control,
-        understanding: Understanding,
+        slices: Slices,
         uncomputed: Uncomputed,
         engine: Engine,
         fairness: Fairness,
@@ -79,7 +80,7 @@ class LateWork:
         self._pieces = pieces
         self._flow = flow
         self._control = control
-        self._understanding = understanding
+        self._slices = slices
         self._uncomputed = uncomputed
         self._engine = engine
         self._fairness = fairness
@@ -112,27 +113,29 @@ class LateWork:
     def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> None:
         """Begin to compute the tenant's oldest records, as many as are done in a short time.
 
-        They go on waiting while their component is loaded, or a document understood, unless that
-        is done `at_once`. Nothing of it is under way.
+        They go on waiting while their component is loaded, or what takes long is done in slices,
+        unless that is done `at_once`. Nothing of it is under way.
         """
         self._turns.had(tenant)
         fit = int(self._fairness.slice_seconds / max(SHORTEST, self._shares.each(tenant)))
         most = min(max_updates, max(1, fit))
-        found = self._partition.store.put_off(
-            self._partition.number, tenant, most, MAX_BATCH_BYTES
+        begun = self._slices.begun(tenant)
+        found = (
+            [begun]
+            if begun
+            else self._partition.store.put_off(
+                self._partition.number, tenant, most, MAX_BATCH_BYTES
+            )
         )
         if not found:
             del self._partition.waiting[tenant]
             self._partition.senders.pop(tenant, None)
-            self._understanding.keep(self._partition.waiting)
+            self._slices.keep(self._partition.waiting)
             return
         first = self._intake.read(_row(found[0]))
         began = time.monotonic()
-        if isinstance(first, DefinitionRecord) and not at_once:
-            if self._understanding.go_on(tenant, first, CONTESTED_LOADING_SECONDS):
-                self._take_up_control(found[0], first)
-        elif isinstance(first, ControlRecord):
-            self._take_up_control(found[0], first)
+        if isinstance(first, ControlRecord):
+            self._take_up_control(found[0], first, at_once=at_once)
         else:
             self._take_up_updates(tenant, found, first, at_once=at_once)
             self._partition.pop_loading()  # all of it is this tenant's
@@ -195,6 +198,7 @@ class LateWork:
             each.flight for each in self._under_way.values() if each.flight is not None
         )
         self._under_way.clear()
+        self._slices.keep(())
         storing, self._storing, self._stored = self._storing, None, {}
         if storing is not None:
             storing.base.withdraw()
@@ -296,10 +300,11 @@ class LateWork:
             before = max(late[0].offset, self._begun_at)
             self._begin(tenant, Piece(Work(updates, here, (), late)), before)
 
-    def _take_up_control(self, late: PutOff, record: ControlRecord) -> None:
+    def _take_up_control(self, late: PutOff, record: ControlRecord, *, at_once: bool) -> None:
         owner = self._partition.owner_of(late.service_object)
         if owner is None or owner == self._partition.number:
-            self._uncomputed.guard(_row(late), lambda: self._apply(record, late), (late,))
+            apply = partial(self._apply, record, late, at_once=at_once)
+            self._uncomputed.guard(_row(late), apply, (late,))
         else:
             self._uncomputed.guard(_row(late), lambda: self._forward(owner, record, late), (late,))
 
@@ -307,7 +312,14 @@ class LateWork:
         self._intake.forward(owner, record)
         self._uncomputed.store(Work((), self._partition.progress, (), (late,)))
 
-    def _apply(self, record: ControlRecord, late: PutOff) -> None:
+    def _apply(self, record: ControlRecord, late: PutOff, *, at_once: bool) -> None:
+        if at_once:
+            self._slices.drop(late.tenant)
+        elif isinstance(record, DefinitionRecord | BackfillRecord):
+            if self._slices.begun(late.tenant) is None:
+                self._control.prepare(record)
+            if not self._slices.go_on(late, record, CONTESTED_LOADING_SECONDS):
+                return
         self._control.apply_late(record, late)
         self._partition.count_waiting()
         self._partition.emitted_late.append(late.key)

@@ -32,7 +32,7 @@ from pipeline.batching.uncomputed import Uncomputed
 from pipeline.changes.control import Control
 from pipeline.changes.expiring import Expiring
 from pipeline.changes.purging import Purging
-from pipeline.changes.understanding import Understanding
+from pipeline.changes.slices import Slices
 from pipeline.engine import Engine
 from pipeline.limits import MAX_WAITING
 from pipeline.sharing.fairness import Fairness
@@ -44,7 +44,6 @@ from servioticy.domain.records import (
     AcquireRecord,
     BeginRecord,
     ControlRecord,
-    DefinitionRecord,
     EndRecord,
     LogRecord,
     OwnRecord,
@@ -97,7 +96,7 @@ class Schedule:
         self._flow = Flow(slots, engine.passes, engine.clock)
         self._intake = Intake(partition, output, dead_letters, engine.passes)
         self._control = Control(partition, output, engine.sleep)
-        self._understanding = Understanding(partition.store, engine.clock)
+        self._slices = Slices(partition.store, engine.clock)
         self._defining = defining.Defining(
             partition, self._control, fairness.shares, engine.passes, engine.clock
         )
@@ -111,7 +110,7 @@ class Schedule:
             pieces,
             self._flow,
             self._control,
-            self._understanding,
+            self._slices,
             self._uncomputed,
             engine,
             fairness,
@@ -359,9 +358,8 @@ class Schedule:
 
     def _is_long(self, record: ControlRecord) -> bool:
         """Whether others would wait for it; not where subscribers may know what follows it."""
-        if not self._shares.contested or self._partition.decided.trees:
-            return False
-        return isinstance(record, DefinitionRecord) and self._understanding.is_long(record)
+        contested = self._shares.contested and not self._partition.decided.trees
+        return self._slices.is_long(record, contested=contested)
 
     def _let_move(self, record: ReleaseRecord | AcquireRecord) -> None:
         """Compute all that waits of those that leave; and what is under way of those that come."""

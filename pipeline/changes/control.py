@@ -19,6 +19,7 @@ from pipeline.state.weights import weight
 from servioticy.domain.access import Granted, granted, granted_of, private
 from servioticy.domain.borders import kept, members
 from servioticy.domain.model import Grant, ServiceObject, StreamRef
+from servioticy.domain.pauses import finished
 from servioticy.domain.records import (
     AcquireRecord,
     BackfillRecord,
@@ -40,7 +41,6 @@ from servioticy.ports.effects import (
     Allow,
     Delete,
     Erase,
-    FillIn,
     Release,
     Revoke,
 )
@@ -128,6 +128,11 @@ class Control:
         if member.version is None or before is None:
             return member.version is None
         return not before.inputs and granted_of(before) == granted_of(after)
+
+    def prepare(self, record: ControlRecord) -> None:
+        """Do what is to be done before a slice of it is, where it is done in slices."""
+        if isinstance(record, BackfillRecord):
+            self._settle()
 
     def apply_late(self, record: ControlRecord, late: PutOff) -> None:
         """Let a record take effect that had been put off: progress is past it already.
@@ -240,11 +245,17 @@ class Control:
         return self._readers.erased(change, before, record.stream, offset)
 
     def _fill_in(self, record: BackfillRecord) -> Change:
-        # What takes its place is older than that: it is not to be emitted after a crash.
-        self._output.flush()
-        effect = FillIn(record.job)
+        self._settle()
+        # Of one that was put off there is nothing left to do.
+        finished(self._partition.store.swapped(record.job, at_once=True))
         members = self._partition.store.component(record.service_object)
-        return Change(effect, self._forgetting(tuple(each.id for each in members)))
+        return Change(None, self._forgetting(tuple(each.id for each in members)))
+
+    def _settle(self) -> None:
+        """Have noted that all is emitted: what takes its place is older than that, and is not to
+        be emitted after a crash."""
+        self._output.flush()
+        self._partition.commit(lambda begun: self._batch(Change(None, _nothing), begun, begun))
 
     def _release(self, record: ReleaseRecord) -> Change:
         # What would be emitted again after a crash would come behind what the new partition emits.
@@ -294,6 +305,10 @@ def _each_once(records: Iterable[DefinitionRecord]) -> list[Activate]:
             break
         found[each.service_object] = Activate(each.service_object, each.version, each.change)
     return list(found.values())
+
+
+def _nothing() -> None:
+    """Nothing is to be forgotten."""
 
 
 def _granted(service_object: ServiceObject, grants: tuple[Grant, ...]) -> Granted:

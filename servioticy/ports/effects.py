@@ -53,16 +53,6 @@ class Erase(NamedTuple):
     change: int
 
 
-class FillIn(NamedTuple):
-    """What a backfill has computed takes the place of what there was, if that still stands.
-
-    It does where nothing has changed since it read history: definitions, what streams are stored
-    as, updates of its span. Where not, the job is to be done again, or has failed.
-    """
-
-    job: str
-
-
 class Allow(NamedTuple):
     """Composites read by this grant from here on, unless its end has been told already."""
 
@@ -141,7 +131,6 @@ Effect: TypeAlias = (
     | ActivateAll
     | Delete
     | Erase
-    | FillIn
     | Allow
     | Revoke
     | Release

@@ -105,6 +105,16 @@ class PartitionStore(
         None: it is small, understood already, or there is nothing to be made.
         """
 
+    def swapped(self, job: str, *, at_once: bool) -> Paused[None]:
+        """Return the work to have a backfill take its place, if that still stands.
+
+        It does where definitions are as they were when it read history, and streams are stored
+        as they were. Where not, the job is to be done again, or has failed. Until the work has
+        come to its end nothing of it is seen, and nothing is left where it is given up: once it
+        has, to do it again changes nothing. `at_once` somebody waits for the end: then a large
+        one is put back, to be computed anew. Raises Unavailable.
+        """
+
     def owners(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
         """Return the same of many: whose each is that exists, and its owner partition."""
 

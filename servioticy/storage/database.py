@@ -213,6 +213,15 @@ class Database:
                 self.close()
                 raise
 
+    def another(self) -> Database:
+        """Return one that is the same, with connections of its own: for a transaction beside."""
+        return Database(
+            self._dsn,
+            role=self._role,
+            durable=self._durable,
+            statement_seconds=self._statement_seconds,
+        )
+
     def close(self) -> None:
         """Close this thread's connection, if it has one."""
         connection = getattr(self._local, "connection", None)

@@ -14,7 +14,6 @@ from servioticy.ports.effects import (
     Effect,
     EndInputs,
     Erase,
-    FillIn,
     Read,
     Release,
     Revoke,
@@ -24,9 +23,6 @@ from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
 _SQL = queries("effects")
-
-ATTEMPTS = 5
-"""Of a backfill whose definitions change again and again."""
 
 
 def take_effect(database: Database, effect: Effect, partition: int) -> None:
@@ -40,8 +36,6 @@ def take_effect(database: Database, effect: Effect, partition: int) -> None:
             _delete(database, effect, partition)
         case Erase():
             database.rows(_SQL["erase"], {"partition": partition, **effect._asdict()})
-        case FillIn(job):
-            _fill_in(database, job)
         case Allow():
             database.rows(_SQL["allow"], effect._asdict())
         case Revoke():
@@ -82,22 +76,6 @@ def _delete(database: Database, effect: Delete, partition: int) -> None:
     row = database.row(_SQL["delete"], {"partition": partition, **effect._asdict()})
     if row is not None:
         borders.forget_inputs(database, effect.service_object, row[0], partition)
-
-
-def _fill_in(database: Database, job: str) -> None:
-    row = database.row(_SQL["filling"], {"job": job})
-    if row is None:
-        return
-    tenant, since, until, computed = row
-    values = {"job": job, "tenant": tenant, "since": since, "until": until, "computed": computed}
-    (why_not,) = database.rows(_SQL["why_not"], values)[0]
-    if why_not is None:
-        less, more = (database.rows(_SQL[name], values)[0][0] for name in ("drop_filled", "fill"))
-        database.rows(_SQL["amount_filled"], {"tenant": tenant, "bytes": int(more - less)})
-        for name in ("note_filled", "drop_filled_blocks"):
-            database.rows(_SQL[name], values)
-    ending = {"job": job, "why_not": why_not, "attempts": ATTEMPTS}
-    database.rows(_SQL["end_filling"], ending)
 
 
 def _release(database: Database, effect: Release, partition: int) -> None:

@@ -48,6 +48,7 @@ from servioticy.storage.database import Copied, Database, Prepared, Row
 from servioticy.storage.effects import named_changes, take_effect
 from servioticy.storage.purge import purge
 from servioticy.storage.queries import queries
+from servioticy.storage.swapping import swapped
 
 log = logging.getLogger("servioticy.storage")
 
@@ -187,6 +188,10 @@ class PostgresPartitionStore:
             if len(document) > UNDERSTOOD_AT_ONCE:
                 return self._documents.understanding(*change[:2], document)
         return None
+
+    def swapped(self, job: str, *, at_once: bool) -> Paused[None]:
+        """Return the work to have a backfill take its place, if that still stands."""
+        return swapped(self._database, job, at_once=at_once)
 
     def _with_numbers(self, some: Sequence[ServiceObject]) -> Iterator[ServiceObject]:
         """The Service Objects with the numbers under which their updates are stored."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -16,6 +17,7 @@ from pipeline.limits import NO_LIMITS
 from pipeline.task import Task
 from pipeline.work import Row
 from servioticy.domain.evaluators.evaluator import Evaluator
+from servioticy.storage.partition_store import PostgresPartitionStore
 
 SIMPLE = {"channels": {"x": {"type": "number"}}}
 
@@ -40,8 +42,8 @@ class Filled:
         self._platform = served.platform
         self._at = dict.fromkeys(range(self._platform.log.partitions()), 0)
 
-    def compute(self) -> None:
-        """Take all that stands in the log, as a task that is begun for it."""
+    def compute(self, until: Callable[[], bool] = lambda: False) -> None:
+        """Take all that stands in the log, and what is put off, as a task that is begun for it."""
         state = self._platform.state
         for partition in self._at:
             engine = Engine({"javascript": self.evaluator}, 1000, 1000, NO_LIMITS)
@@ -49,6 +51,8 @@ class Filled:
             task = Task(partition, store, lambda p=partition: MemoryOutput(state, p), engine)
             rows = [Row(offset, value) for offset, value in enumerate(state.log[partition])]
             task.take(rows[store.all_progress().get(partition, 0) :])
+            while task.is_behind and not until():
+                task.take(())
             store.end(partition)
 
     def jobs(self) -> BackfillJobs:
@@ -56,6 +60,10 @@ class Filled:
         ports = self._platform.ports
         filling = Filling(ports.statements("backfills"), self.evaluator)
         return BackfillJobs(self.served.app.extensions[SERVICES], filling)
+
+    def partition_store(self) -> PostgresPartitionStore:
+        """Return what the pipeline asks."""
+        return self._platform.store
 
     def work(self) -> None:
         """Work off all jobs, and let them take their place."""

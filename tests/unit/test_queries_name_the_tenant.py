@@ -45,9 +45,6 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "addresses.addresses": ({"tokens", "service_objects", "streams"}, WHO),
     "addresses.addresses_of_members": ({"service_objects", "streams", "members"}, WHO),
     "console_sessions.session": ({"console_sessions"}, WHO),
-    "console_sessions.claim": ({"console_sessions"}, WHO),
-    "console_sessions.renew": ({"console_sessions"}, WHO),
-    "console_sessions.keep_as_it_is": ({"console_sessions"}, WHO),
     "console_sessions.end": ({"console_sessions"}, WHO),
     "subscriptions.subscription": (
         {"subscriptions", "streams", "service_objects", "cursors"},
@@ -101,13 +98,15 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.changed": ({"service_objects", "definitions", "grants"}, PIPELINE),
     "effects.allow": ({"grants"}, PIPELINE),
     "effects.revoke": ({"grants"}, PIPELINE),
-    "effects.filling": ({"jobs", "backfills"}, PIPELINE),
-    "effects.why_not": ({"backfills", "backfilled", "service_objects", "streams"}, PIPELINE),
-    "effects.drop_filled": ({"backfills", "updates"}, PIPELINE),
-    "effects.fill": ({"backfilled"}, PIPELINE),
-    "effects.note_filled": ({"searched_streams"}, PIPELINE),
-    "effects.drop_filled_blocks": ({"search_blocks"}, PIPELINE),
-    "effects.end_filling": ({"jobs", "backfills", "backfilled"}, PIPELINE),
+    "swapping.swapping": ({"jobs", "backfills"}, PIPELINE),
+    "swapping.why_not": ({"backfills", "service_objects", "streams"}, PIPELINE),
+    "swapping.drop_slice": ({"backfills", "updates"}, PIPELINE),
+    "swapping.fill_slice": ({"backfilled"}, PIPELINE),
+    "swapping.note_filled": ({"searched_streams"}, PIPELINE),
+    "swapping.drop_filled_blocks": ({"search_blocks"}, PIPELINE),
+    "swapping.end_swap": ({"jobs"}, PIPELINE),
+    "swapping.clear_slice": ({"jobs", "backfilled"}, PIPELINE),
+    "swapping.in_vain": ({"jobs", "backfills"}, PIPELINE),
     "partition.owner": ({"service_objects"}, PIPELINE),
     "partition.begins_put_off": ({"put_off"}, PIPELINE),
     "partition.owners": ({"service_objects"}, PIPELINE),
@@ -230,7 +229,7 @@ BETWEEN_TENANTS = {
 """Those that name a tenant and read what is not its own."""
 
 FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors", "backup", "kept_entries"}
-FOR_ALL |= {"retention", "operator_runs", "past"}
+FOR_ALL |= {"retention", "operator_runs", "past", "swapping"}
 """Files of the pipeline, of delivery and of back-ups, which have roles of their own."""
 
 

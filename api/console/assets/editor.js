@@ -23,15 +23,13 @@ function goTo(place) {
   text.scrollTop = Math.max(0, (lines - 4) * height);
 }
 
-if (insert !== null) {
-  insert.hidden = false;
-  insert.addEventListener("click", putIn);
-  name.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    event.preventDefault(); // else it would save
-    putIn();
-  });
-}
+insert.hidden = false;
+insert.addEventListener("click", putIn);
+name.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter") return;
+  event.preventDefault(); // else it would save
+  putIn();
+});
 for (const button of document.querySelectorAll("button[data-goes]")) {
   button.hidden = false;
   button.addEventListener("click", () => goTo(Number(button.dataset.goes)));

@@ -28,7 +28,7 @@ RETURNING id;
 -- API; and whether that is so at the stored progress, too.
 SELECT service_objects.id, sequence, service_objects.version,
        coalesce(active_version = service_objects.version, false) AS is_active, active_change,
-       document::text
+       document::text, route_partition
   FROM service_objects
   JOIN definitions ON service_object = service_objects.id
    AND definitions.version = service_objects.version
@@ -52,7 +52,7 @@ SELECT streams.service_object, name, stored_as
 
 -- waits --
 -- Whether updates of the tenant have come that are still to be computed.
-SELECT EXISTS (SELECT FROM put_off WHERE tenant_id = %(tenant)s);
+SELECT EXISTS (SELECT FROM put_off WHERE tenant_id = %(tenant)s AND NOT taken_up);
 
 -- progress --
 SELECT log_partition, next_offset

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
+import psycopg2
 import pytest
 from api_builders import NOW, Caller, Platform, Served
 from backfill_builders import Filled, computing, document, job_of, ordered, sent
@@ -22,11 +24,14 @@ from api.resources import backfills
 from sandbox import SandboxPool
 from sandbox.text import argument_names
 from servioticy.domain.evaluators.javascript import JavaScript
+from servioticy.domain.pauses import Paused, finished
 from servioticy.errors import Unavailable
 from servioticy.ports.batches import Batch
-from servioticy.ports.effects import FillIn
 from servioticy.settings import Settings, changed
+from servioticy.storage import swapping
+from servioticy.storage.database import Database
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.queries import queries
 
 __all__ = ["given"]
 
@@ -272,34 +277,200 @@ def test_a_process_of_its_own_that_is_killed_is_begun_anew(
     assert filled.beside() == 0
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+EVERY = [(1, 20), (2, 40), (3, 60), (4, 80)]
+"""What `double` is filled with."""
+
+
+@pytest.mark.parametrize("when", ["drop_slice", "fill_slice", "end_swap", "clear_slice"])
 def test_a_death_where_it_takes_its_place_leaves_the_old_rows_or_the_new(
     filled: Filled, alice: Caller, late: str, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They change with the progress past the record, in one transaction."""
+    """Whatever slice it was at; and it goes on, or is done, with the next task."""
+    monkeypatch.setattr(swapping, "SLICE_ROWS", 1)
     ordered(alice, late, "double", 0, 10)
+    filled.jobs().turn()
+    rows, deadly = Database.rows, queries("swapping")[when]
+    calls: list[int] = []
+
+    def dying(self: Database, sql: Any, values: Any = None) -> Any:
+        found = rows(self, sql, values)
+        calls.extend([1] if sql == deadly else [])
+        if sql == deadly and len(calls) == (1 if when == "end_swap" else 2):
+            raise Death
+        return found
+
+    monkeypatch.setattr(Database, "rows", dying)
+    with pytest.raises(Death):
+        filled.compute()
+    monkeypatch.setattr(Database, "rows", rows)
+    at_once = filled.history(late, "double")
+    emitted = filled.emitted()
+    filled.compute()
+
+    assert at_once == (EVERY if when == "clear_slice" else [])
+    assert filled.history(late, "double") == EVERY
+    assert filled.emitted() == emitted
+    assert filled.beside() == 0
+
+
+def test_a_death_before_the_record_is_noted_changes_nothing(
+    filled: Filled, alice: Caller, late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has taken its place, and its record comes once more."""
+    job = ordered(alice, late, "double", 0, 10)
     filled.jobs().turn()
     store = PostgresPartitionStore.store
 
     def dying(self: PostgresPartitionStore, batch: Batch) -> Any:
-        if not isinstance(batch.effect, FillIn):
-            return store(self, batch)
-        if when == "after":
-            store(self, batch)
-        raise Death
+        if batch.taken_up:
+            raise Death
+        return store(self, batch)
 
     monkeypatch.setattr(PostgresPartitionStore, "store", dying)
     with pytest.raises(Death):
         filled.compute()
     monkeypatch.setattr(PostgresPartitionStore, "store", store)
-    at_once = filled.history(late, "double")
+    assert job_of(alice, job)["state"] == "done"
     emitted = filled.emitted()
+    sent(alice, late, (5, 50))
     filled.compute()
 
-    every = [(1, 20), (2, 40), (3, 60), (4, 80)]
-    assert at_once == (every if when == "after" else [])
-    assert filled.history(late, "double") == every
-    assert filled.emitted() == emitted
+    assert filled.history(late, "double") == [*EVERY, (5, 100)]
+    assert filled.emitted() == emitted + 3  # of the last update, and of the two composites
+
+
+@pytest.fixture
+def swap(
+    filled: Filled, alice: Caller, late: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[str, Paused[None]]]:
+    """A job that takes its place row by row, where the old ones are all -1."""
+    monkeypatch.setattr(swapping, "SLICE_ROWS", 1)
+    for stream in ("double", "more"):
+        changed_to(alice, late, document(double=MINUS_ONE, more=MINUS_ONE))
+        filled.compute()
+        ordered(alice, late, stream, 0, 10)
+        filled.work()
+    changed_to(alice, late, document(double=DOUBLE, more=PLUS_ONE))
+    filled.compute()
+    job = ordered(alice, late, "double", 0, 10)
+    filled.jobs().turn()
+    work = filled.partition_store().swapped(job, at_once=False)
+    yield job, work
+    work.close()
+
+
+MINUS_ONE = computing("-1", "a")
+OLD = [(at, -1) for at in (1, 2, 3, 4)]
+
+
+def test_readers_see_the_old_rows_or_the_new_and_never_both(
+    filled: Filled, late: str, swap: tuple[str, Paused[None]]
+) -> None:
+    """Between any two slices."""
+    seen = [(filled.history(late, "double"), filled.history(late, "more")) for _ in swap[1]]
+
+    old, new = (OLD, OLD), (EVERY, [(at, value + 1) for at, value in EVERY])
+    changed_at = seen.index(new)
+    assert len(seen) > changed_at > 16  # of each of 16 rows there was a look
+    assert seen == [old] * changed_at + [new] * (len(seen) - changed_at)
+
+
+def beside(filled: Filled, caller: Caller, so: str) -> str:
+    """A Service Object that doubles, in the same partition as another one."""
+    partition = "SELECT route_partition FROM service_objects WHERE id = %(id)s"
+    rows = filled.served.platform.database.rows
+    while True:
+        made = caller.create(document(double=DOUBLE))
+        if rows(partition, {"id": made}) == rows(partition, {"id": so}):
+            return made
+
+
+def test_others_go_on_while_it_takes_its_place(
+    filled: Filled, alice: Caller, bob: Caller, late: str, swap: tuple[str, Paused[None]]
+) -> None:
+    """And what its own tenant sends comes behind it."""
+    job, work = swap
+    theirs = beside(filled, bob, late)
+    next(islice(work, 12, None))
+    sent(bob, theirs, (1, 5))
+    sent(alice, late, (5, 50))
+    filled.compute(until=lambda: filled.history(theirs, "double") != [])
+    meanwhile = filled.history(theirs, "double"), filled.history(late, "double")
+    finished(work)
+    filled.compute()
+
+    assert meanwhile == ([(1, 10)], OLD)
+    assert filled.history(late, "double") == [*EVERY, (5, 100)]
+    assert job_of(alice, job)["state"] == "done"
+
+
+def test_who_cancels_while_it_takes_its_place_leaves_nothing_of_it(
+    filled: Filled, alice: Caller, late: str, swap: tuple[str, Paused[None]]
+) -> None:
+    """Nor does who cancels wait for it."""
+    job, work = swap
+    next(islice(work, 12, None))
+    assert alice.ask("DELETE", f"/jobs/{job}").status_code == 204
+    finished(work)
+    filled.compute()
+
+    assert filled.history(late, "double") == OLD
+    assert filled.beside() == 0
+
+
+def test_a_second_one_waits_for_the_first_and_has_nothing_left_to_do(
+    filled: Filled, late: str, swap: tuple[str, Paused[None]]
+) -> None:
+    """As it is where a worker that has lost its partition does not know yet."""
+    _job, work = swap
+    next(islice(work, 12, None))
+    other = filled.partition_store().swapped(swap[0], at_once=False)
+    assert len(list(islice(other, 5))) == 5
+    assert filled.history(late, "double") == OLD
+    finished(work)
+    finished(other)
+
+    assert filled.history(late, "double") == EVERY
+
+
+def test_a_row_that_somebody_has_locked_has_it_begin_anew(
+    filled: Filled, late: str, session_dsn: str, swap: tuple[str, Paused[None]]
+) -> None:
+    """Nobody waits for it longer than a moment."""
+    _job, work = swap
+    other = psycopg2.connect(session_dsn)
+    try:
+        with other.cursor() as cursor:
+            cursor.execute('SELECT FROM updates WHERE "timestamp" = 3 FOR UPDATE')
+            assert len(list(islice(work, 12))) == 12
+            assert filled.history(late, "double") == OLD
+            other.rollback()
+    finally:
+        other.close()
+    finished(work)
+
+    assert filled.history(late, "double") == EVERY
+
+
+def test_where_a_move_waits_for_it_a_large_one_is_put_back(
+    filled: Filled,
+    alice: Caller,
+    late: str,
+    swap: tuple[str, Paused[None]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others of the partition would wait, too. It is computed anew."""
+    monkeypatch.setattr(swapping, "SLICES_AT_ONCE", 3)
+    job, _work = swap
+    finished(filled.partition_store().swapped(job, at_once=True))
+    told = job_of(alice, job)
+    assert (told["state"], filled.beside()) == ("waiting", 0)
+    assert "moved" in told["failures"][0]["message"]
+    filled.compute()
+    filled.work()
+
+    assert filled.history(late, "double") == EVERY
+    assert job_of(alice, job)["state"] == "done"
 
 
 def test_a_record_that_comes_twice_changes_nothing(
@@ -494,16 +665,87 @@ def test_windows_that_keep_too_much_fail_with_the_reason(
     assert filled.beside() == 0
 
 
-def test_a_stream_of_others_is_not_filled(filled: Filled, alice: Caller, bob: Caller) -> None:
-    """And nothing crosses a border: who reads what was filled is told nothing."""
-    theirs = bob.create(document() | {"public": True})
-    group = {"groups": {"g": {"soIds": [theirs], "stream": "a"}}}
-    so = alice.create(document(double=computing("iot.value(g)", "g")) | group)
+TRIPLED = computing("iot.value(g) * 3", "g")
 
-    answer = alice.ask("POST", f"/{so}/streams/double/backfill", json={"from": 0, "to": 1})
 
-    assert answer.status_code == 400
-    assert "another tenant" in answer.get_json()["message"]
+@pytest.fixture
+def outside(filled: Filled, alice: Caller, bob: Caller) -> tuple[str, str]:
+    """A public Service Object with history, and another tenant's that reads it from now on."""
+    theirs = bob.create(document(double=DOUBLE) | {"public": True})
+    sent(bob, theirs, (1, 10), (2, 20), (3, 30))
+    filled.compute()
+    read = {"g": "a", "h": "double"}
+    group = {"groups": {name: {"soIds": [theirs], "stream": s} for name, s in read.items()}}
+    sums = computing("iot.value(g) + iot.value(h) + iot.value(triple)", "g", "h", "triple")
+    so = alice.create(document(triple=TRIPLED, sums=sums) | group)
+    for _ in range(3):
+        filled.compute()
+    return theirs, so
+
+
+def test_what_others_let_one_read_is_filled(
+    filled: Filled, alice: Caller, bob: Caller, outside: tuple[str, str]
+) -> None:
+    """From their history; and it goes on behind that. Nobody is sent it, whoever dies."""
+    theirs, so = outside
+    emitted = filled.emitted()
+    job = ordered(alice, so, "triple", 0, 10)
+    filled.work()
+    assert job_of(alice, job)["state"] == "done"
+    assert job_of(alice, job)["total"] == 6
+
+    assert filled.history(so, "triple") == [(1, 30), (2, 60), (3, 90)]
+    assert filled.history(so, "sums") == [(1, 60), (2, 120), (3, 180)]
+    places = filled.served.platform.database.rows(
+        "SELECT DISTINCT sign(log_offset), log_partition = route_partition FROM updates"
+        "  JOIN streams ON stored_as = stream_id"
+        "  JOIN service_objects ON service_objects.id = service_object"
+        " WHERE service_object = %(so)s AND name <> 'a'",
+        {"so": so},
+    )
+    assert places == [(-1, True)]
+    filled.compute()
+    assert filled.emitted() == emitted
+
+    ordered(alice, so, "triple", 0, 10)  # once more: the former rows go
+    filled.work()
+    sent(bob, theirs, (4, 40))
+    for _ in range(3):
+        filled.compute()
+    assert filled.history(so, "triple") == [(1, 30), (2, 60), (3, 90), (4, 120)]
+    assert filled.history(so, "sums")[-1] == (4, 240)  # what is filled is what comes live
+
+
+@pytest.mark.parametrize("when", ["before", "waiting", "computed"])
+def test_what_may_not_be_read_any_more_is_refused_with_reason_and_place(
+    filled: Filled, alice: Caller, bob: Caller, outside: tuple[str, str], when: str
+) -> None:
+    """Whenever that ends; nothing is left of what was computed."""
+    theirs, so = outside
+    path = f"/{so}/streams/triple/backfill"
+    jobs = filled.jobs()
+    job = "" if when == "before" else ordered(alice, so, "triple", 0, 10)
+    if when == "computed":
+        jobs._begin_others()
+        next(jobs._under_way[job].steps)
+    changed_to(bob, theirs, document(double=DOUBLE) | {"public": False})
+    for _ in range(3):
+        filled.compute()
+
+    if when == "before":
+        answer = alice.ask("POST", path, json={"from": 0, "to": 10})
+        assert answer.status_code == 400
+        message = answer.get_json()["message"]
+    else:
+        jobs.turn()
+        told = job_of(alice, job)
+        assert told["state"] == "failed"
+        message = told["failures"][0]["message"]
+    assert message.startswith(
+        f"{so}/sums reads {theirs}/a, which is gone, or of which you may not"
+    )
+    assert filled.beside() == 0
+    assert filled.history(so, "triple") == []
 
 
 def test_readers_over_a_border_get_nothing(

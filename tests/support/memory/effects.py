@@ -15,7 +15,6 @@ from servioticy.ports.effects import (
     Effect,
     EndInputs,
     Erase,
-    FillIn,
     Read,
     Release,
     Revoke,
@@ -34,8 +33,6 @@ def take_effect(state: State, effect: Effect, partition: int) -> None:
             _delete(state, effect, partition)
         case Erase():
             _erase(state, effect, partition)
-        case FillIn(job):
-            _fill_in(state, job)
         case Allow(grant):
             if grant in state.grants:
                 state.grants[grant].active = True
@@ -61,20 +58,6 @@ def _activate(state: State, effect: Activate, partition: int) -> None:
     if row.active_change < effect.change or first:
         row.active_version, row.active_change = effect.version, effect.change
         borders.name(state, effect, row.tenant, partition)
-
-
-def _fill_in(state: State, job: str) -> None:
-    """What stands in the way is Postgres' alone to find: nobody else has jobs."""
-    backfill = state.backfills.pop(job, None)
-    if backfill is None:
-        return
-    for key, (partition, row) in list(state.updates.items()):
-        in_span = backfill.since <= row.timestamp < backfill.until
-        is_old = row.offset < backfill.before.get(partition, 0)
-        if row.stream_id in backfill.computed and in_span and row.position and is_old:
-            del state.updates[key]
-    for partition, row in backfill.rows:
-        state.updates.setdefault((row.stream_id, row.timestamp), (partition, row))
 
 
 def _release(state: State, effect: Release, partition: int) -> None:

@@ -199,6 +199,19 @@ class MemoryPartitionStore:
             return None
         return self._documents.understanding(change.service_object, change.version, document)
 
+    def swapped(self, job: str, *, at_once: bool) -> Paused[None]:
+        """Return the work to have a backfill take its place: of slices nothing is seen here.
+
+        What stands in the way is Postgres' alone to find: nobody else has jobs.
+        """
+        self._state.ask_postgres()
+        if not at_once:
+            yield
+        with self._state.lock:
+            backfill = self._state.backfills.pop(job, None)
+            if backfill is not None:
+                backfill.take_its_place(self._state.updates)
+
     def grant(self, grant: str) -> Grant | None:
         """Return a grant, whether it is in force yet or not; None where it is gone."""
         self._state.ask_postgres()

@@ -128,6 +128,16 @@ class Backfill:
     before: dict[int, int]
     """by partition how far the log was stored before history was read"""
 
+    def take_its_place(self, updates: dict[tuple[int, int], tuple[int, StoredUpdate]]) -> None:
+        """Replace what was computed before; what was sent, or computed since, stays."""
+        for key, (partition, row) in list(updates.items()):
+            in_span = self.since <= row.timestamp < self.until
+            is_old = row.offset < self.before.get(partition, 0)
+            if row.stream_id in self.computed and in_span and row.position and is_old:
+                del updates[key]
+        for partition, row in self.rows:
+            updates.setdefault((row.stream_id, row.timestamp), (partition, row))
+
 
 @dataclass(slots=True)
 class State:

@@ -1,0 +1,90 @@
+"""Control records that take long, a slice at a time, while others are computed.
+
+Large documents are understood so, and what backfills have computed takes its place. Such a record
+is put off for that, as its tenant's updates are that come meanwhile: nothing of it is computed by
+what was before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
+
+from servioticy.domain.pauses import Paused
+from servioticy.domain.records import BackfillRecord, ControlRecord, DefinitionRecord
+from servioticy.errors import Unavailable
+from servioticy.ports.effects import Activate
+from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.put_off import PutOff
+
+Long: TypeAlias = DefinitionRecord | BackfillRecord
+
+
+class _Begun(NamedTuple):
+    late: PutOff
+    work: Paused[object]
+
+
+class Slices:
+    """What is under way so in one partition, one record of each tenant."""
+
+    def __init__(self, store: PartitionStore, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._begun: dict[int, _Begun] = {}
+
+    def is_long(self, record: ControlRecord, *, contested: bool) -> bool:
+        """Whether others are not to wait for it: those who are there, or may be in a moment."""
+        if isinstance(record, BackfillRecord):
+            return True
+        return (
+            contested
+            and isinstance(record, DefinitionRecord)
+            and self._store.understanding(_change(record)) is not None
+        )
+
+    def begun(self, tenant: int) -> PutOff | None:
+        """Return the record of the tenant that is under way, if there is one."""
+        found = self._begun.get(tenant)
+        return found and found.late
+
+    def go_on(self, late: PutOff, record: Long, seconds: float) -> bool:
+        """Do some more of it, for about so many seconds; whether nothing is left.
+
+        Nothing else of the tenant is under way so.
+        """
+        until = self._clock() + seconds
+        begun = self._begun.pop(late.tenant, None)
+        if begun is None:
+            work = self._work(record)
+            if work is None:
+                return True
+            begun = _Begun(late, work)
+        for _pause in begun.work:
+            if self._clock() >= until:
+                self._begun[late.tenant] = begun
+                return False
+        return True
+
+    def drop(self, tenant: int) -> None:
+        """Forget what is under way of a tenant: nothing of it has happened."""
+        begun = self._begun.pop(tenant, None)
+        if begun is not None:
+            with contextlib.suppress(Unavailable):  # then it is gone with its connection
+                begun.work.close()
+
+    def keep(self, tenants: Iterable[int]) -> None:
+        """Drop what is under way of other tenants: nothing of theirs waits any more."""
+        for each in self._begun.keys() - set(tenants):
+            self.drop(each)
+
+    def _work(self, record: Long) -> Paused[object] | None:
+        if isinstance(record, DefinitionRecord):
+            return self._store.understanding(_change(record))
+        return self._store.swapped(record.job, at_once=False)
+
+
+def _change(record: DefinitionRecord) -> Activate:
+    return Activate(record.service_object, record.version, record.change)

@@ -1,0 +1,91 @@
+"""Records that take long go on a slice at a time, and leave nothing where they are given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pipeline.changes.slices import Slices
+from servioticy.domain.records import BackfillRecord
+from servioticy.errors import Unavailable
+from servioticy.ports.put_off import PutOff
+
+RECORD = BackfillRecord("so", "job")
+SLICES = 5
+
+
+class Swaps:
+    """A store of which each slice of a swap takes a second, and who is told when one is over."""
+
+    def __init__(self, fails: Callable[[], None] = lambda: None) -> None:
+        self.now = 0.0
+        self.begun = self.given_up = 0
+        self._fails = fails
+
+    def swapped(self, _job: str, *, at_once: bool) -> Iterator[None]:
+        assert not at_once
+        self.begun += 1
+        try:
+            for _ in range(SLICES):
+                self.now += 1
+                yield
+        except GeneratorExit:
+            self.given_up += 1
+            self._fails()
+            raise
+
+
+def slices_of(store: Any) -> Slices:
+    return Slices(store, lambda: store.now)
+
+
+def late(tenant: int = 1) -> PutOff:
+    return PutOff(7, tenant, "so", b"")
+
+
+def test_it_goes_on_where_it_was() -> None:
+    """As many slices as fit; the record is known meanwhile, and read no more."""
+    store = Swaps()
+    slices = slices_of(store)
+
+    went = [slices.go_on(late(), RECORD, 2.0) for _ in range(3)]
+
+    assert went == [False, False, True]
+    assert (store.now, store.begun, store.given_up) == (SLICES, 1, 0)
+    assert slices.begun(1) is None
+
+
+def test_each_tenant_has_its_own() -> None:
+    store = Swaps()
+    slices = slices_of(store)
+    for tenant in (1, 2):
+        assert not slices.go_on(late(tenant), RECORD, 1.0)
+
+    slices.keep([2])
+
+    assert (slices.begun(1), slices.begun(2)) == (None, late(2))
+    assert store.given_up == 1
+
+
+@pytest.mark.parametrize("error", [None, Unavailable("the connection is gone")])
+def test_what_is_given_up_is_begun_anew(error: Exception | None) -> None:
+    """Also where it cannot even be said that it is given up."""
+
+    def fails() -> None:
+        if error is not None:
+            raise error
+
+    store = Swaps(fails)
+    slices = slices_of(store)
+    assert not slices.go_on(late(), RECORD, 1.0)
+
+    slices.drop(1)
+    assert not slices.go_on(late(), RECORD, 1.0)
+
+    assert (store.begun, store.given_up) == (2, 1)
+
+
+def test_every_backfill_takes_long_for_somebody_may_come() -> None:
+    assert slices_of(Swaps()).is_long(RECORD, contested=False)
