@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from command import found as where
 from command import listening, running
+from operators import cgroups
 from operators.layers import lacking, layers
 from operators.queues.link import MOST_BYTES
 from operators.queues.probe import probed
@@ -98,7 +99,7 @@ def examine(settings: Settings) -> Iterator[Check]:
     )
     yield _javascript(settings)
     yield _sandbox(settings)
-    yield _operators()
+    yield _operators(settings)
     if settings.operators.transport == "queue":
         yield _queues(settings)
     yield _java(settings)
@@ -178,10 +179,10 @@ def _sandbox(settings: Settings) -> Check:
     return Check("sandbox", True, f"{active}; not here: {missing}" if missing else active)
 
 
-def _operators() -> Check:
+def _operators(settings: Settings) -> Check:
     """Which layers around tenants' own programs this machine allows."""
     try:
-        found = layers()
+        found = {**layers(), "cgroup": _group(settings)}
     except OSError as error:
         return Check("operators", True, f"{error}; no programs of tenants' own run here")
     active = ", ".join(name for name, lack in found.items() if not lack)
@@ -191,6 +192,14 @@ def _operators() -> Check:
     if not enough:
         detail += "; no programs of strangers run here"
     return Check("operators", True, detail)
+
+
+def _group(settings: Settings) -> str:
+    try:
+        cgroups.found(settings.operators.cgroup)
+    except cgroups.NoGroups as error:
+        return str(error)
+    return ""
 
 
 def _queues(settings: Settings) -> Check:

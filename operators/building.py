@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from pathlib import Path
 
+from operators import cgroups
 from operators.attending import Bounds
+from operators.cgroups import Groups, NoGroups
 from operators.instance import Place
 from operators.links import Links, Pairs
 from operators.node import Node
@@ -18,6 +21,8 @@ from operators.telling import Telling
 from servioticy.ports.programs import KnownPrograms, Program, Question, Reply
 from servioticy.ports.stored_programs import StoredPrograms
 from servioticy.settings import Settings
+
+log = logging.getLogger(__name__)
 
 OWN_BYTES = 32 * 1024 * 1024
 """What an empty store takes, generously."""
@@ -40,7 +45,9 @@ class Programs:
             idle_seconds=own.idle_seconds,
         )
         self._links = _links(settings, self._shelf)
-        place = Place(self._shelf.base, own.protection == "required", self._links)
+        place = Place(
+            self._shelf.base, own.protection == "required", self._links, _groups(settings)
+        )
         self._node = Node(self._shelf, place, bounds)
         name = f"{socket.gethostname()}/{partition}"
         self._telling = Telling(registry, name, self._node.running)
@@ -63,6 +70,15 @@ class Programs:
         self._node.close()
         self._links.close()
         self._shelf.close()
+
+
+def _groups(settings: Settings) -> Groups | None:
+    """What bounds programs beside their own limits, where the machine has that."""
+    try:
+        return Groups(cgroups.found(settings.operators.cgroup))
+    except NoGroups as error:
+        log.info("operators_without_groups", extra={"reason": str(error)})
+        return None
 
 
 def _links(settings: Settings, shelf: Shelf) -> Links:

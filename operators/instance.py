@@ -16,10 +16,11 @@ import orjson
 
 import operators
 import sandbox
+from operators.cgroups import Group, Groups
 from operators.errors import Misbehaved, NotAnOperator
 from operators.guest import root
 from operators.guest.launch import SOCKET
-from operators.guest.root import TEMPORARY
+from operators.guest.root import TEMPORARY, TEMPORARY_BYTES
 from operators.links import Links, Pairs
 from operators.manifest import Described
 from operators.runtimes import PATH, runtime
@@ -31,7 +32,6 @@ OUTPUT_BYTES = 16_384
 NO_NETWORK = "network: this platform gives programs none (operators_protection = required)"
 
 READ_BYTES = 256 * 1024
-TEMPORARY_BYTES = 16 * 1024 * 1024
 MAX_STATUS_BYTES = 64 * 1024
 
 # A package's own __init__ would load the host of the sandbox, of which a launcher has no use.
@@ -53,10 +53,14 @@ class Place(NamedTuple):
     """whether programs are of people who are not the platform's own: then all layers are needed"""
     links: Links = Pairs()
     """what is between it and the platform"""
+    groups: Groups | None = None
+    """what bounds it beside its own limits, where the machine has that"""
 
 
 class Instance:
     """A process. Not for several threads."""
+
+    _group: Group | None = None
 
     def __init__(self, described: Described, folder: Path, place: Place) -> None:
         """Begin it. Raises NotAnOperator, Unavailable, OSError."""
@@ -82,13 +86,16 @@ class Instance:
         self.output, output = os.pipe()
         self.status, status = os.pipe()
         asked["descriptors"] = theirs.fileno(), status
+        if place.groups is not None:
+            self._group = place.groups.group(manifest.memory_bytes, manifest.processes)
+        asked["group"] = entrance = None if self._group is None else self._group.entrance
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _BOOT, json.dumps(asked), *_folders()],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=(theirs.fileno(), status),
+                pass_fds=(theirs.fileno(), status, *([] if entrance is None else [entrance])),
                 env={"TZ": "UTC", "LANG": "C.UTF-8"},
                 cwd="/",
                 start_new_session=True,
@@ -100,6 +107,8 @@ class Instance:
             theirs.close()
             os.close(output)
             os.close(status)
+            if self._group is not None:
+                self._group.close()
         self.socket.setblocking(False)
         os.set_blocking(self.output, False)
         os.set_blocking(self.status, False)
@@ -202,6 +211,8 @@ class Instance:
         self.read_output()
         if not self.is_gone():
             os.kill(self._process.pid, signal.SIGKILL)  # kill() would reap it, and tell no time
+        if self._group is not None:
+            self._group.kill()
         self._close()
 
     def is_gone(self) -> bool:
@@ -216,6 +227,8 @@ class Instance:
         if pid:
             self._process.returncode = os.waitstatus_to_exitcode(status)
             self._used_in_all = usage.ru_utime + usage.ru_stime
+            if self._group is not None:
+                self._group.remove()
         return pid != 0
 
     def _close(self) -> None:

@@ -43,8 +43,12 @@ Layers = dict[str, str]
 
 def main(specification: str) -> None:
     """Become the program of this JSON: `folder`, `base`, `shown`, `command`, `environment`,
-    `memory`, `processes`, `temporary`, `strangers`, `network`, `descriptors`."""
+    `memory`, `processes`, `temporary`, `strangers`, `network`, `descriptors`, and `group`, where
+    who writes joins a cgroup, or null."""
     asked = json.loads(specification)
+    if asked["group"] is not None:
+        os.write(asked["group"], b"0")
+        os.close(asked["group"])
     away = [fcntl.fcntl(each, fcntl.F_DUPFD, STATUS + 1) for each in asked["descriptors"]]
     for each, number in zip(away, (SOCKET, STATUS), strict=True):
         os.dup2(each, number)

@@ -21,6 +21,8 @@ HOME = "/operator"
 """Where its folder is."""
 TEMPORARY = "/tmp"  # noqa: S108  nobody else's
 """Where it may write."""
+TEMPORARY_BYTES = 16 * 1024 * 1024
+"""So much, which is memory."""
 
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXECUTION, _REMOUNT = 1, 2, 4, 8, 32
 _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18

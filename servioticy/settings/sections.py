@@ -221,6 +221,11 @@ class Operators:
         "folder of unpacked programs (default: `operators` in the data folder)",
         name="operators",
     )
+    cgroup: str = setting(
+        "",
+        "a cgroup v2 without processes that we may write to, below which such processes get "
+        "groups of their own (default: below the pipeline's, where that can be)",
+    )
     transport: Literal["socket", "queue"] = setting(
         "socket",
         "what is between the pipeline and such a process: a socket, or a queue in a store in "

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from operator_folders import (
     PROGRAM,
+    Folders,
     answers,
     fetched,
     node_of,
@@ -21,8 +22,11 @@ from operator_folders import (
     write,
 )
 
+from operators import cgroups
 from operators.attending import Bounds
 from operators.guest.launch import FIRST_USER
+from operators.instance import Place
+from operators.node import Node
 from servioticy.ports.programs import Program
 
 HOSTILE = r"""
@@ -298,3 +302,26 @@ serve(reach)
     assert (reached.error, reached.outputs[0].channels) == ("", b'{"heard":"hello"}')
     assert unreached.error
     assert "network" in refused.error
+
+
+def test_a_program_is_in_a_group_of_its_own_where_there_are_groups(tmp_path: Path) -> None:
+    """And the group goes with it."""
+    try:
+        place = cgroups.found()
+    except cgroups.NoGroups as error:
+        pytest.skip(f"no control groups on this machine: {error}")
+    main = "from servioticy_operator import serve\nserve(lambda event, state: event.channels)"
+    root = tmp_path / "root"
+    root.mkdir()
+    folders = Folders({PROGRAM: write(tmp_path / "a", main)})
+    node = Node(folders, Place(root, strangers=False, groups=cgroups.Groups(place)))
+    try:
+        assert answers(node, [question(1)])[b"q1"].error == ""
+        pid = node.running()[0].pid
+        group = Path(f"/proc/{pid}/cgroup").read_text()
+        (ours,) = (each for each in place.iterdir() if each.name.startswith(f"{os.getpid()}-"))
+        assert ours.name in group
+        assert int((ours / "memory.max").read_text()) > 0
+    finally:
+        node.close()
+    until(lambda: not ours.exists())
