@@ -16,6 +16,7 @@ import salesman
 from pyspark.sql import DataFrame, SparkSession
 
 PARTS = 4
+REST_SECONDS = 1.0
 
 
 def extracted(frames: Iterable[pandas.DataFrame]) -> Iterator[pandas.DataFrame]:
@@ -58,6 +59,7 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=1.0, help="seconds")
     parser.add_argument("--vertices", type=int, default=8)
     parser.add_argument("--characters", type=int, default=17_000_000)
+    parser.add_argument("--until", type=Path, help="go on until there is such a file")
     chosen = parser.parse_args()
     spark = SparkSession.builder.appName("salesman").getOrCreate()
     with tempfile.TemporaryDirectory() as scratch:
@@ -78,6 +80,10 @@ def main() -> None:
             partial.rename(inputs / f"{number}.json")
             time.sleep(chosen.pause)
         query.processAllAvailable()
+        # As a job of streams does: it has no end of its own, and one would end its workers.
+        time.sleep(REST_SECONDS)
+        while chosen.until is not None and not chosen.until.exists():
+            time.sleep(0.05)
         query.stop()
     spark.stop()
 

@@ -32,12 +32,16 @@ inside.begin(__file__)
 
 def begin(file: str) -> None:
     """Weave, and go on as Python would have without us. Nothing of it can end the process."""
+    _follow_safely()
+    os.register_at_fork(after_in_child=_follow_safely)
+    _customize_as_before(Path(file).resolve().parent)
+
+
+def _follow_safely() -> None:
     try:
         _follow()
-        os.register_at_fork(after_in_child=_follow)
     except Exception as error:  # noqa: BLE001  the application is to run all the same
         sys.stderr.write(f"nothing is woven here: {error!r}\n")
-    _customize_as_before(Path(file).resolve().parent)
 
 
 def _follow() -> None:

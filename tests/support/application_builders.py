@@ -77,8 +77,10 @@ class Here:
         return self.state(name)
 
     def measured(self, name: str = "loop") -> list[Measurement]:
+        """What is stored by now: a line that is being written has no end yet."""
         text = b"".join(each.read_bytes() for each in self.place(name).files())
-        return [msgspec.json.decode(each, type=Measurement) for each in text.splitlines()]
+        *lines, _ = text.split(b"\n")
+        return [msgspec.json.decode(each, type=Measurement) for each in lines]
 
     @contextmanager
     def monitor(self, name: str = "loop") -> Iterator[subprocess.Popen[bytes]]:

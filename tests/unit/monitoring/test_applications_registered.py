@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from application_builders import ASPECTS, Here, a_package
 from command import cli
 from monitoring.applications import deploying, package, repository, scheduled, states
 from monitoring.applications.drivers import engines
+from monitoring.applications.drivers.python import ROOT
+from monitoring.applications.inside import CUSTOMIZE, LOADED
 from monitoring.applications.repository import NotRegistered, Registered, TooMuch
 from monitoring.applications.states import Written
 from monitoring.configuration import NotUnderstood, parsed
@@ -304,3 +308,21 @@ def test_the_copy_is_what_runs(here: Here, tmp_path: Path) -> None:
     (folder / "loop.py").write_text("raise SystemExit(9)")
 
     assert "def step" in (here.place().package / "loop.py").read_text()
+
+
+def test_a_process_goes_on_where_nothing_can_be_woven(tmp_path: Path) -> None:
+    """And what Python would have customized without us, it has."""
+    for name, text in (("ours", LOADED), ("theirs", "import builtins\nbuiltins.THEIRS = 1\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{CUSTOMIZE}.py").write_text(text)
+    path = os.pathsep.join(map(str, (tmp_path / "ours", tmp_path / "theirs", ROOT)))
+    done = subprocess.run(
+        [sys.executable, "-c", "print(THEIRS)"],
+        env={"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == "1\n"
+    assert done.stderr == "nothing is woven here: KeyError('MONITORED_FOLDER')\n"
