@@ -32,6 +32,7 @@ from pipeline.state.partition import Partition
 from pipeline.work import Work
 from sandbox import TookTooLong
 from servioticy.domain.graph import Graph, Whole
+from servioticy.domain.known_streams import is_follower
 from servioticy.domain.pauses import Paused
 from servioticy.domain.verdicts import BEHIND
 
@@ -142,4 +143,6 @@ def behind(work: Work, graph: Graph) -> Iterator[Verdict]:
         for origin, timestamp, _document, _path in each.roots:
             for wake in graph.wakes(origin)[:MAX_SHED_NOTED]:
                 composite, trigger = graph.stream(wake.composite), graph.stream(origin)
+                if is_follower(composite):
+                    continue
                 yield Verdict(composite, BEHIND, trigger, timestamp, TOO_MUCH_WAITS)

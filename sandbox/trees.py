@@ -29,6 +29,16 @@ CLOCK = -2
 """As the argument of a wake: none, a time has come that the composite has set itself."""
 
 
+FOLLOWS = -3
+"""As the argument of a wake: what wakes the composite is a revision of an input, and brings all
+inputs as they were at its time, as windows do."""
+
+
+FOLLOWERS = -4
+"""As the number of the only wake of an event: it is a revision. It is the last of its stream if it
+is not older, and wakes those that follow revisions."""
+
+
 class Wake(NamedTuple):
     """An update of a stream makes a composite of the region compute."""
 
@@ -37,7 +47,7 @@ class Wake(NamedTuple):
     node: int
     """The number of the composite."""
     argument: int
-    """Through which of its inputs, or CLOCK."""
+    """Through which of its inputs, or CLOCK, or FOLLOWS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +84,16 @@ class Node:
     apart: bool = False
     """What it makes is nobody's but another composite's: each is a step of its own, also where one
     computation makes a single one."""
+    follows: bool = False
+    """It is woken by revisions of its inputs, and by nothing else."""
+    brings: bool = False
+    """Its updates bring all inputs of whom they wake, through FOLLOWS."""
 
     def comes(self, argument: int, number: int) -> bool:
         """Tell whether an input comes with what wakes the composite through `argument`."""
-        return number == argument or (self.windowed and number != self.own)
+        return number == argument or (
+            (self.windowed or argument == FOLLOWS) and number != self.own
+        )
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

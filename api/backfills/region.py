@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from api.backfills.plan import MOST_STREAMS
 from api.backfills.span import reaches_back
-from api.replaying.composites import read_by, region_of, windows_of
+from api.replaying.composites import read_by, region_of, windows_of, without_followers
 from sandbox.trees import ROOT, Path
 from servioticy.domain.borders import BORDER
 from servioticy.domain.graph import Graph
@@ -25,7 +25,7 @@ class Concerned:
         if not graph.knows(filled) or graph.stream(filled).composite is None:
             raise Refused(f"{filled} is not computed from other streams: there is nothing to fill")
         own = [each for each in (WindowRef(*filled), filled) if graph.knows(each)]
-        every = frozenset(own) | graph.reachable(own)
+        every = without_followers(frozenset(own) | graph.reachable(own), graph)
         self.windows = windows_of(every, graph)
         """Those among them, each as a stream of its own, and what is told of silence."""
         self._behind = frozenset(self.windows) | graph.reachable(self.windows)

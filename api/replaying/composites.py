@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from servioticy.domain.graph import Graph
-from servioticy.domain.known_streams import KnownStream, Region
+from servioticy.domain.known_streams import KnownStream, Region, is_follower
 from servioticy.domain.model import JAVASCRIPT, ClockRef, StreamRef
 from servioticy.domain.pauses import finished
 from servioticy.domain.program_code import PROGRAMS
@@ -35,6 +35,11 @@ def windows_of(composites: Iterable[StreamRef], graph: Graph) -> Mapping[StreamR
         if isinstance(operator, WindowsOf):
             found[ref] = operator
     return found
+
+
+def without_followers(composites: Iterable[StreamRef], graph: Graph) -> frozenset[StreamRef]:
+    """Return those that are woken by updates: history is in order, so nothing in it is revised."""
+    return frozenset([each for each in composites if not is_follower(graph.stream(each))])
 
 
 def region_of(composites: Collection[StreamRef], graph: Graph) -> Region | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.replaying.composites import read_by, region_of, windows_of
+from api.replaying.composites import read_by, region_of, windows_of, without_followers
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import Region
 from servioticy.domain.model import ServiceObject, StreamRef, WindowRef
@@ -25,7 +25,7 @@ class Version:
             for part in parts(each)
             if part.composite is not None
         ]
-        self.concerned = frozenset(own) | graph.reachable(own)
+        self.concerned = without_followers(frozenset(own) | graph.reachable(own), graph)
         """Its windows, too, as streams of their own."""
         self.results = frozenset(
             [each for each in self.concerned if not isinstance(each, WindowRef)]

@@ -8,7 +8,7 @@ from pipeline.growth import Entered, Entering, Verdict
 from pipeline.sharing.rules import Refusal, Rules
 from pipeline.sharing.spending import Spending
 from pipeline.work import LoggedUpdate
-from sandbox.trees import NOBODY, Event, Path
+from sandbox.trees import CLOCK, FOLLOWERS, NOBODY, Event, Node, Path
 from servioticy.domain.known_streams import Region
 
 MAX_SHED_NOTED = 100
@@ -38,9 +38,17 @@ def dispatch(
                 trees[place] = _refused(region, events, why, ended)
                 spending.refuse(len(ended) - before)
         nodes = region.wiring.nodes
-        if any(event.only is None and nodes[event.node].wakes for tree in trees for event in tree):
+        if any(_wakes(event, nodes) for tree in trees for event in tree):
             entering.append(Entering(region, numbers, trees))
     return entering, ended
+
+
+def _wakes(event: Event, nodes: Sequence[Node]) -> bool:
+    """Whether an event may wake somebody."""
+    wakes = nodes[event.node].wakes
+    if event.only is None:
+        return any(not nodes[wake.node].follows or wake.argument == CLOCK for wake in wakes)
+    return event.only == FOLLOWERS and any(nodes[wake.node].follows for wake in wakes)
 
 
 def _refused(
@@ -49,7 +57,10 @@ def _refused(
     """The events of a tree that wakes nobody here; the verdicts of that go to `ended`."""
     for event in events:
         trigger = region.stream(event.node)
-        for wake in region.wiring.nodes[event.node].wakes[:MAX_SHED_NOTED]:
+        nodes = region.wiring.nodes
+        for wake in nodes[event.node].wakes[:MAX_SHED_NOTED]:
+            if nodes[wake.node].follows:
+                continue
             composite = region.stream(wake.node)
             kind, message = why
             ended.append(Verdict(composite, kind, trigger, event.timestamp, message))

@@ -17,7 +17,7 @@ from pipeline.growth import (
     Verdict,
 )
 from pipeline.work import LoggedUpdate
-from sandbox.trees import NOBODY, Event, Path
+from sandbox.trees import FOLLOWERS, Event, Path
 from servioticy.domain.known_streams import (
     Entry,
     KnownStream,
@@ -115,7 +115,7 @@ class BatchState:
                     if revision is None:
                         self._enter(number, update, update[0].crosses)
                     elif revision.is_kept:
-                        self._enter(number, update, update[0].crosses, NOBODY)
+                        self._enter(number, update, update[0].crosses, FOLLOWERS)
 
     def end(self, verdicts: Iterable[Verdict]) -> None:
         """Note how computations ended; those of one composite come in the serial order."""

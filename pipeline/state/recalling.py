@@ -50,7 +50,7 @@ def recalled_past(
         wanted = key.wanted
         numbers = _numbers(composite, wanted.streams, graph)
         if numbers is not None:
-            span = WantedPast(tuple(numbers), wanted.begin, wanted.until, wanted.most)
+            span = WantedPast(tuple(numbers), *wanted[1:])
             asked[composite, key] = span, numbers
     answers = store.past([span for span, _ in asked.values()])
     for (each, (_, names)), updates in zip(asked.items(), answers, strict=True):

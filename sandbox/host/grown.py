@@ -302,7 +302,9 @@ class _Reading:
 
     def _revision(self, node: int, event: Event) -> Revision | None:
         """Return which revision an output has to be that an event has made."""
-        return revision_of(event.document) if self._wiring.nodes[node].windowed else None
+        nodes = self._wiring.nodes
+        comes = nodes[node].windowed or nodes[event.node].brings
+        return revision_of(event.document) if comes else None
 
     def _update(
         self, row: _Row, woken: Woken, trigger: int, highest: int, revision: Revision | None

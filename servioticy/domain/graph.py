@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
-from sandbox.trees import CLOCK
+from sandbox.trees import CLOCK, FOLLOWS
 from servioticy.domain.borders import kept, outside_inputs
 from servioticy.domain.cutting import cutting
 from servioticy.domain.known_streams import Entry, KnownStream, Region, Wake
@@ -361,6 +361,8 @@ def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:
             continue
         if stream.composite.operator is not None:
             yield ClockRef(*stream.ref), Wake(stream.ref, CLOCK)
+        if stream.composite.follows:
+            yield WindowRef(*stream.ref), Wake(stream.ref, FOLLOWS)
         if stream.composite.windowed:  # through all of its inputs at once
             yield WindowRef(*stream.ref), Wake(stream.ref, 0)
             continue

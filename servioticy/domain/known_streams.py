@@ -11,6 +11,7 @@ from sandbox import trees
 from sandbox.revisions import Revision, revision_of
 from servioticy.domain.emissions import Head, head
 from servioticy.domain.model import Composite, StreamRef
+from servioticy.domain.windowed import FOLLOWING
 
 
 class Wake(NamedTuple):
@@ -65,7 +66,13 @@ class KnownStream:
 
     def __post_init__(self) -> None:
         self.head = head(self.ref, self.tenant, self.version)
-        self.revises = self.composite is not None and self.composite.revises
+        composite = self.composite
+        self.revises = composite is not None and (composite.revises or composite.follows)
+
+
+def is_follower(stream: KnownStream) -> bool:
+    """Tell whether it is woken by revisions alone, and brings a composite its inputs."""
+    return stream.composite is not None and stream.composite.evaluator == FOLLOWING
 
 
 def revision_in(stream: KnownStream, document: bytes, path: trees.Path) -> Revision | None:

@@ -90,7 +90,8 @@ class ClockRef(StreamRef):
 
 
 class WindowRef(StreamRef):
-    """The windows of a composite stream, as a stream that it reads.
+    """The windows of a composite stream, as a stream that it reads; or what brings it its inputs
+    as they were, where one of them is revised.
 
     They have no updates that are stored: what comes of one is the composite's.
     """
@@ -201,6 +202,8 @@ class Composite:
     """Of one that is nobody's but another composite's: it looks at last updates all the same."""
     revises: bool = False
     """Some of these have not ended, or are told again: what comes of them are revisions."""
+    follows: bool = False
+    """It is computed again where an input is revised."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from weakref import WeakValueDictionary
 
 from sandbox import trees
 from servioticy.domain.known_streams import KnownStream, Region, Wake
-from servioticy.domain.model import ClockRef, StreamRef
+from servioticy.domain.model import ClockRef, StreamRef, WindowRef
 from servioticy.domain.operator_code import code_of
 from servioticy.domain.pauses import PAUSE, Paused
 from servioticy.domain.program_code import PROGRAMS
 from servioticy.domain.scripts import Programs, program_name
+from servioticy.domain.windowed import FOLLOWING
 from servioticy.domain.wirings import made_wiring
 
 Wakes = Callable[[StreamRef], Sequence[Wake]]
@@ -63,6 +64,8 @@ def find_woken(connected: Sequence[Sequence[KnownStream]], wakes: Wakes) -> Paus
                 sources.update(dict.fromkeys(read.members))
             if has_clock(each):
                 sources[ClockRef(*each.ref)] = None
+            if each.composite is not None and each.composite.follows:
+                sources[WindowRef(*each.ref)] = None
             if not number % PAUSE:
                 yield
     found: list[dict[StreamRef, list[tuple[int, Wake]]]] = [{} for _ in connected]
@@ -94,6 +97,8 @@ def region_of(
                 numbers.setdefault(member, len(numbers))
         if has_clock(each):
             numbers.setdefault(ClockRef(*each.ref), len(numbers))
+        if each.composite is not None and each.composite.follows:
+            numbers.setdefault(WindowRef(*each.ref), len(numbers))
     named = _named(members)
     nodes: list[trees.Node] = []
     streams: list[KnownStream | None] = []
@@ -108,7 +113,8 @@ def region_of(
         )
         name = str(ref) if ref in named else ""
         stream = members[number] if number < len(members) else None
-        nodes.append(_node(stream, following, name, numbers, shared.programs))
+        brings = any(wake.argument == trees.FOLLOWS for wake in following)
+        nodes.append(_node(stream, following, name, numbers, shared.programs, brings=brings))
         streams.append(stream or known(ref))
     found = shared.wiring((yield from made_wiring(tuple(nodes))))
     evaluators: set[str] = set()
@@ -146,10 +152,12 @@ def _node(
     name: str,
     numbers: Mapping[StreamRef, int],
     programs: Programs,
+    *,
+    brings: bool,
 ) -> trees.Node:
     """The node of a composite of the region; with None of a stream that is only read there."""
     if stream is None or stream.composite is None:
-        return trees.Node(woken, name=name)
+        return trees.Node(woken, name=name, brings=brings)
     composite = stream.composite
     keeps = has_clock(stream)
     return trees.Node(
@@ -165,6 +173,8 @@ def _node(
         composite.windowed,
         stream.feeds is None or composite.looks_at_others,
         stream.feeds is not None,
+        composite.evaluator == FOLLOWING,
+        brings,
     )
 
 

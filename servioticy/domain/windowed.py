@@ -25,6 +25,12 @@ from servioticy.domain.windows.model import Fold, Silence, Window
 WINDOWS, SILENCE = "windows", "silence"
 """The evaluators of windows, and of silence, which is told as a window is."""
 
+FOLLOWING = "following"
+"""The evaluator of what brings a composite its inputs as they were, where one is revised."""
+
+FOLLOW = "follow"
+"""The key under which a stream says that it is computed again then."""
+
 FOLD = "fold"
 """The key under which a stream has one, and what messages call it."""
 
@@ -79,22 +85,52 @@ class WindowsOf:
         return tuple(dict.fromkeys(chain.from_iterable(self.inputs)))
 
 
+@dataclass(frozen=True, slots=True)
+class FollowedBy:
+    """What the operator of what follows revisions runs."""
+
+    inputs: tuple[tuple[str, ...], ...]
+    """Of each the names of the streams that are read through it."""
+    skips: bool
+    """Whether nothing is computed where one had no update."""
+
+
 def parts(stream: Stream) -> Sequence[Stream]:
     """The streams as which it is computed, what wakes the other first; mostly itself alone."""
     composite = stream.composite
-    if composite is None or composite.window is None:
+    if composite is None or (composite.window is None and not composite.follows):
         return (stream,)
+    if composite.window is None:
+        return _following(stream, composite), stream
     return _windows(stream, composite, composite.window), _result(stream, composite)
+
+
+def _following(stream: Stream, composite: Composite) -> Stream:
+    """Return what brings a composite its inputs as they were, as a stream that it reads beside."""
+    streams = tuple([tuple(map(str, each.members)) for each in composite.inputs])
+    code = FollowedBy(streams, composite.options.missing == "skip")
+    brings = Composite(
+        composite.dialect,
+        composite.inputs,
+        (),
+        evaluator=FOLLOWING,
+        operator=code,
+        looks_at_others=False,
+    )
+    return Stream(WindowRef(*stream.ref), (), brings)
 
 
 def as_one(service_object: ServiceObject) -> ServiceObject:
     """Return the same, with nothing computed over windows: for what tells who reads whom."""
     definition = service_object.definition
-    if not any(each.composite and each.composite.window for each in definition.streams):
+    if not any(
+        each.composite and (each.composite.window or each.composite.follows)
+        for each in definition.streams
+    ):
         return service_object
     streams = tuple(
         [
-            replace(each, composite=replace(each.composite, window=None))
+            replace(each, composite=replace(each.composite, window=None, follows=False))
             if each.composite
             else each
             for each in definition.streams

@@ -32,6 +32,8 @@ def made_wiring(nodes: tuple[trees.Node, ...]) -> Paused[trees.Wiring]:
             each.windowed,
             each.reads,
             each.apart,
+            each.follows,
+            each.brings,
         )
         content.update(repr(facts).encode("utf-8", "surrogatepass"))
     return trees.Wiring(content.hexdigest(), nodes)

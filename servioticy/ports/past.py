@@ -19,6 +19,8 @@ class WantedPast(NamedTuple):
     begin: Timestamp
     until: Timestamp
     most: int
+    is_newest: bool = False
+    """Of each stream the newest alone."""
 
 
 class StoredPast(NamedTuple):

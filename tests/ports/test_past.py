@@ -54,6 +54,22 @@ def test_single_updates_are_told_together(storage: Storage, streams: tuple[int, 
     assert storage.store.past([]) == []
 
 
+def test_the_newest_of_each_stream_is_told_by_a_time(
+    storage: Storage, streams: tuple[int, int, int]
+) -> None:
+    _, a, b = streams
+    wanted = [
+        WantedPast(some, -(2**63), until, len(some), is_newest=True)
+        for some, until in (((a, b), 4), ((a, b), 2), ((b,), 2), ((), 9), ((a,), 2**63 - 1))
+    ]
+    first, second, *others = storage.store.past(wanted)
+
+    three = b'{"n":3}'
+    assert set(first or ()) == {StoredPast(a, 3, three), StoredPast(b, 3, three)}
+    assert second == [StoredPast(a, 1, b'{"n":1}')]
+    assert others == [[], [], [StoredPast(a, 5, b'{"n":5}')]]
+
+
 def test_what_is_more_is_not_told(storage: Storage, streams: tuple[int, int, int]) -> None:
     tenant, a, _ = streams
     assert storage.store.past([WantedPast((a,), 1, 5, 2)]) == [None]

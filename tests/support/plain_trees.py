@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from sandbox.trees import Call, Ended, Event, Grown, Last, Made, Node, Path, Tree
+from sandbox.trees import FOLLOWS, Call, Ended, Event, Grown, Last, Made, Node, Path, Tree
 
 Place = tuple[int, Path]
 """Depth and path: their order is the order in which a tree happens."""
@@ -203,7 +203,8 @@ class _Growing:
 
     def _revision(self, trigger: Update, node: int) -> dict[str, Any]:
         """What is said of windows that have not ended, or come out once more."""
-        if not self._region.nodes[node].windowed:
+        nodes = self._region.nodes
+        if not (nodes[node].windowed or nodes[trigger.node].brings):
             return {}
         said = json.loads(trigger.document)
         return {key: said[key] for key in ("revision", "early", "retracted") if key in said}
@@ -212,7 +213,8 @@ class _Growing:
         region, node = self._region, self._region.nodes[wake.node]
         inputs = [
             trigger
-            if number == wake.argument or (node.windowed and number != node.own)
+            if number == wake.argument
+            or ((node.windowed or wake.argument == FOLLOWS) and number != node.own)
             else region.newest(members)
             for number, members in enumerate(node.inputs)
         ]

@@ -6,7 +6,7 @@ It remembers every update that has come, and works out everything anew at each r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -457,14 +457,30 @@ def _has(session: list[Update], update: Update) -> bool:
 
 
 RESULT = "the window itself"
+FOLLOWED = "an input that is revised"
+AGAIN = "what is computed again"
+
+
+def followed_value(values: Iterable[int | None]) -> int:
+    """What the code of the tests makes of inputs, where it follows revisions."""
+    return sum(n * each for n, each in enumerate(values, 2) if each is not None) % 10**12 + 1
 
 
 class Interpreter:
     """Takes the log of one object, one record at a time."""
 
-    def __init__(self, reads: dict[str, tuple[str, ...]], windows: dict[str, Shape]) -> None:
-        """What others make is the value of what has woken them, and one more."""
+    def __init__(
+        self,
+        reads: dict[str, tuple[str, ...]],
+        windows: dict[str, Shape],
+        follow: Collection[str] = (),
+    ) -> None:
+        """What others make is the value of what has woken them, and one more.
+
+        Those that follow revisions make theirs of all inputs.
+        """
         self._reads = reads
+        self._follow = follow
         self.windows = {
             name: Window(in_ms(each) if each.arrival else each, reads[name])
             for name, each in windows.items()
@@ -495,6 +511,15 @@ class Interpreter:
             window = self.windows.get(composite)
             if member == RESULT:
                 self._result(composite, timestamp, value, depth, waiting, more)
+            elif member.startswith(FOLLOWED):
+                values = [
+                    value if member == FOLLOWED + each else self._then(each, timestamp)
+                    for each in self._reads[composite]
+                ]
+                again = depth + 2, composite, AGAIN, timestamp, followed_value(values), more
+                waiting.append(again)
+            elif member == AGAIN:
+                self._revised(composite, timestamp, value, depth, waiting, more)
             elif window is not None:
                 self._taken[composite] += 1
                 seen = tuple(
@@ -514,9 +539,18 @@ class Interpreter:
                 self._results(composite, made, depth, waiting)
             elif timestamp <= self._last.get(composite, -1):
                 self.verdicts[composite, "stale"] += 1
+            elif composite in self._follow:
+                values = [
+                    value if each == member else self._newest(each)
+                    for each in self._reads[composite]
+                ]
+                self.verdicts[composite, "emitted"] += 1
+                newest = self._latest(composite, member, timestamp)
+                self._make(composite, newest, followed_value(values), depth, waiting)
             else:
                 self.verdicts[composite, "emitted"] += 1
-                self._make(composite, timestamp, value + 1, depth, waiting)
+                newest = self._latest(composite, member, timestamp)
+                self._make(composite, newest, value + 1, depth, waiting)
 
     def _results(self, composite: str, made: Any, depth: int, waiting: Any) -> None:
         """Each goes to the composite's code, a step behind its window, which is one itself."""
@@ -534,17 +568,41 @@ class Interpreter:
         revision: str,
     ) -> None:
         if revision:
-            self.verdicts[composite, "emitted"] += 1
-            self.emitted.append((composite, timestamp, value, revision))
-            if revision in ("revised", "retracted"):
-                self.stored[composite, timestamp] = value
-                self._last[composite] = max(timestamp, self._last.get(composite, -1))
+            self._revised(composite, timestamp, value, depth, waiting, revision)
             return
         if timestamp <= self._last.get(composite, -1):
             self.verdicts[composite, "stale"] += 1
             return
         self.verdicts[composite, "emitted"] += 1
         self._make(composite, timestamp, value, depth, waiting)
+
+    def _revised(
+        self, stream: str, timestamp: int, value: int, depth: int, waiting: Any, revision: str
+    ) -> None:
+        self.verdicts[stream, "emitted"] += 1
+        self.emitted.append((stream, timestamp, value, revision))
+        if revision not in ("revised", "retracted"):
+            return
+        self.stored[stream, timestamp] = value
+        self._last[stream] = max(timestamp, self._last.get(stream, -1))
+        for composite in self._reads:
+            if composite in self._follow and stream in self._reads[composite]:
+                followed = depth + 1, composite, FOLLOWED + stream, timestamp, value, revision
+                waiting.append(followed)
+
+    def _latest(self, composite: str, member: str, timestamp: int) -> int:
+        """The newest timestamp of what is read: others may have got one that has woken nobody."""
+        others = [each for each in self._reads[composite] if each != member]
+        return max([timestamp, *[self._last[each] for each in others if each in self._last]])
+
+    def _newest(self, stream: str) -> int | None:
+        """What a stream last had."""
+        return self.stored[stream, self._last[stream]] if stream in self._last else None
+
+    def _then(self, stream: str, timestamp: int) -> int | None:
+        """What it last had at that time, as far as is known now."""
+        times = [at for name, at in self.stored if name == stream and at <= timestamp]
+        return self.stored[stream, max(times)] if times else None
 
     def _make(self, stream: str, timestamp: int, value: int, depth: int, waiting: Any) -> None:
         former = self.stored.get((stream, timestamp))

@@ -23,6 +23,8 @@ OTHERWISE = {
     "windowed": True,
     "reads": False,
     "apart": True,
+    "follows": True,
+    "brings": True,
 }
 
 

@@ -20,6 +20,7 @@
   const BY_INPUT = 2;
   const SKIPS = 4;
   const WINDOWED = 8;
+  const FOLLOWS = -3; // the argument of a wake: as in trees.py
   // Characters of an answer: no tree is begun beyond so many, and none grows by more, except
   // that one update is never too many. In UTF-8, with what a last output may add, they fit into
   // a frame (protocol.py).
@@ -174,14 +175,17 @@
     return best;
   }
 
+  // Whether all inputs come with what wakes the composite.
+  const isBrought = (node, argument) => argument === FOLLOWS || (node.options & WINDOWED) !== 0;
+
   // Whether an input comes with the update that wakes the composite through `argument`.
   const comes = (node, argument, input) =>
-    input === argument || ((node.options & WINDOWED) !== 0 && input !== node.own);
+    input === argument || (isBrought(node, argument) && input !== node.own);
 
   // Behind the timestamp of a result, where it is one of windows that have not ended, that have
   // ended before and are changed, or that are taken back (sandbox/revisions.py); else nothing.
-  function revisionOf(node, update) {
-    if ((node.options & WINDOWED) === 0) return "";
+  function revisionOf(node, argument, update) {
+    if (!isBrought(node, argument)) return "";
     const value = valueOf(update);
     if (!hasOwn(value, "revision")) return "";
     const early = hasOwn(value, "early") ? EARLY : "";
@@ -264,7 +268,7 @@
     }
     const given = program.inputs;
     const { inputs, times, own, last } = node;
-    const windowed = (node.options & WINDOWED) !== 0;
+    const windowed = isBrought(node, argument);
     let trigger = update.last;
     if ((node.options & BY_INPUT) !== 0 && revision === "" && last !== null && last.last >= trigger) trigger = later(last.last);
     let floor = trigger;
@@ -285,12 +289,13 @@
     if (revision === "" && last !== null && last.last > floor) floor = last.last;
     let fault = null;
     try {
-      const channels = compute(program, argument, toNumber(trigger));
+      const through = argument === FOLLOWS ? valueOf(update).argument : argument;
+      const channels = compute(program, through, toNumber(trigger));
       if (channels === undefined) fault = run.fault();
       else {
         const document = channels + '},"lastUpdate":' + floor + revision + "}";
         if (tooLong(document)) fault = LONG;
-        else if (passes(program, argument, document)) {
+        else if (passes(program, through, document)) {
           stamp = floor;
           return document;
         } else fault = POST_FILTER;
@@ -410,7 +415,7 @@
           end(node, "missing", '"an input has no update yet"', update, true);
           continue;
         }
-        const revision = revisionOf(node, update);
+        const revision = revisionOf(node, argument, update);
         if (revision === "" && isStale(node, update)) continue;
         const document = computed(node, argument, update, revision);
         const now = real();

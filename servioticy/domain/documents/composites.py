@@ -27,13 +27,14 @@ from servioticy.domain.documents.emitting import when_of
 from servioticy.domain.documents.errors import BadDocument, Part
 from servioticy.domain.documents.expressions import parse_expressions
 from servioticy.domain.documents.folds import fold_of, with_state
+from servioticy.domain.documents.following import following, says_follow
 from servioticy.domain.documents.functions import parse_functions
 from servioticy.domain.documents.operators import parse_operator
 from servioticy.domain.documents.options import parse_options
-from servioticy.domain.documents.over_windows import given, over_windows
+from servioticy.domain.documents.over_windows import given, named_by, over_windows
 from servioticy.domain.model import Channel, Composite, StreamRef
 from servioticy.domain.program_code import OPERATOR
-from servioticy.domain.windowed import FOLD
+from servioticy.domain.windowed import FOLD, FOLLOW
 
 MAX_CODE = 65_536
 """Bytes of code in one place, as written; all code of a document has a limit of its own."""
@@ -56,7 +57,9 @@ def parse_composite(
     if content.get(OPERATOR) is not None:
         return parse_operator(ref, content, channels, stream, context)
     if all(channel.code is None for channel in channels):
-        for key in [*given(content), *([FOLD] if content.get(FOLD) is not None else [])]:
+        others = [FOLD] if content.get(FOLD) is not None else []
+        others += [FOLLOW] if says_follow(stream, content) else []
+        for key in [*given(content), *others]:
             reason = "is for a stream whose channels have a current-value"
             raise stream.at(key, words=key).bad(reason, BAD_WINDOW)
         return None
@@ -93,7 +96,11 @@ def parse_composite(
         parsed.references,
         options,
     )
-    if not given(content):
+    is_over_windows = bool(given(content))
+    if says_follow(stream, content):
+        named = named_by(composite, written, context)
+        composite = following(stream, composite, named, is_over_windows=is_over_windows)
+    if not is_over_windows:
         return composite
     return over_windows(composite, content, written, context, parsed.when)
 

@@ -32,6 +32,7 @@ MEANS_NOTHING = (
     "window",
     "silent",
     "fold",
+    "follow",
     *[field.encode_name for field in FIELDS],
 )
 """What a stream may not have beside it: the program decides what comes out, and of what."""

@@ -65,7 +65,7 @@ def over_windows(
             if n != composite.own and (written.fold is None or each.name != STATE)
         ]
     )
-    named = _named(composite, written, context)
+    named = named_by(composite, written, context)
     if composite.own is not None and composite.inputs[composite.own].name in named:
         own = composite.inputs[composite.own].name
         raise part.bad(f"code beside it cannot read {own!r}, its own output", BAD_WINDOW)
@@ -93,8 +93,8 @@ def _asking(written: Written) -> list[Code]:
     return written.codes if written.when is None else [*written.codes, written.when]
 
 
-def _named(composite: Composite, written: Written, context: Context) -> set[str]:
-    """What its code names as inputs."""
+def named_by(composite: Composite, written: Written, context: Context) -> set[str]:
+    """Return what its code names as inputs."""
     if composite.dialect == "expression":
         return {each.source for each in composite.references}
     codes = [*written.channels, written.fold] if written.fold is not None else written.channels

@@ -42,11 +42,14 @@ STREAM = (
     "window",
     "silent",
     "fold",
+    "follow",
     "operator",
     *[each.encode_name for each in FIELDS],
 )
 OPERATOR_KEYS = ("name", "version", "inputs")
-OF_STREAMS = dict.fromkeys(("window", "silent", "fold"), "stands beside a stream's channels")
+OF_STREAMS = dict.fromkeys(
+    ("window", "silent", "fold", "follow"), "stands beside a stream's channels"
+)
 OF_WINDOWS = dict.fromkeys(("emit", "lateness", "revisions"), "stands in a stream's window")
 """Words of windows, and where they mean something: nowhere else."""
 CHANNEL = ("type", "unit", "current-value")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from servioticy.domain.evaluators.evaluator import Evaluator, Evaluators
+from servioticy.domain.evaluators.following import Following
 from servioticy.domain.evaluators.operators import Operators
 from servioticy.domain.evaluators.programs import Programs
 from servioticy.domain.evaluators.silence import Silences
 from servioticy.domain.evaluators.windows.operator import Windows
 from servioticy.domain.model import JAVASCRIPT
 from servioticy.domain.program_code import PROGRAMS
-from servioticy.domain.windowed import SILENCE, WINDOWS
+from servioticy.domain.windowed import FOLLOWING, SILENCE, WINDOWS
 
 
 def every(javascript: Evaluator) -> Evaluators:
@@ -24,5 +25,6 @@ def operators(javascript: Evaluator | None = None) -> Mapping[str, Operators]:
     return {
         WINDOWS: Operators(Windows(), javascript),
         SILENCE: Operators(Silences()),
+        FOLLOWING: Operators(Following()),
         PROGRAMS: Operators(Programs()),
     }

@@ -142,7 +142,7 @@ class _Growing:
     def _brings_windows(self, node: int) -> bool:
         """Whether nobody reads the last update of a stream, only what comes."""
         nodes = self._call.wiring.nodes
-        return any(nodes[wake.node].windowed for wake in nodes[node].wakes)
+        return nodes[node].brings or any(nodes[wake.node].windowed for wake in nodes[node].wakes)
 
     def _is_passing(self, made: Made) -> bool:
         if not self._call.wiring.nodes[made.node].windowed:

@@ -19,7 +19,7 @@ from servioticy.domain.cache import Cache
 from servioticy.domain.evaluators.evaluator import Evaluator, Lacking
 from servioticy.domain.evaluators.past import NOW, Moment, Past
 from servioticy.domain.evaluators.steps import Outcome, inputs_read
-from servioticy.domain.evaluators.stepwise import KeptBefore, Stepwise
+from servioticy.domain.evaluators.stepwise import KeptBefore, Stepwise, is_woken
 from servioticy.domain.operator_code import OperatorCode
 from servioticy.domain.verdicts import COLLECTED, EMITTED, ERROR
 
@@ -291,7 +291,7 @@ class Operators:
         for tree in call.trees:
             for event in tree:
                 for wake in call.wiring.nodes[event.node].wakes:
-                    if event.only is not None and event.only != wake.number:
+                    if not is_woken(event, wake, call.wiring.nodes):
                         continue
                     for key in self._keys(call, wake, event):
                         if (wake.node, key) not in known:

@@ -16,6 +16,10 @@ Place: TypeAlias = tuple[int, int, tuple[int, ...]]
 """The number of a tree in the piece, and the depth and path of an update in it."""
 
 
+FIRST = -(2**63)
+"""The first timestamp that there may be."""
+
+
 class Wanted(NamedTuple):
     """The updates of these streams from one timestamp until another, as many as that."""
 
@@ -24,6 +28,8 @@ class Wanted(NamedTuple):
     until: int
     most: int
     """Where there are more, nobody gets any."""
+    is_newest: bool = False
+    """Of each stream the newest alone."""
 
 
 class PastUpdate(NamedTuple):
@@ -61,6 +67,10 @@ def answer(updates: Iterable[PastUpdate]) -> bytes:
 class _Happening(NamedTuple):
     place: Place
     document: bytes
+
+
+class Unknown(Exception):
+    """Nobody here knows what history has of a stream: it is another tenant's."""
 
 
 class Happened:
@@ -152,6 +162,25 @@ class Past:
         if len(found) > most:
             return None
         return sorted(found.values(), key=lambda each: each.timestamp)
+
+    def newest(self, streams: Sequence[str], until: int) -> PastUpdate | None:
+        """The newest update that they have by this timestamp, the first of equals.
+
+        Raises Unknown.
+        """
+        stored = self._stored(Wanted(tuple(streams), FIRST, until, len(streams), True))
+        if stored is None:
+            raise Unknown
+        found = {each.stream: each for each in stored}
+        best: PastUpdate | None = None
+        for stream in streams:
+            each = found.get(stream)
+            happened = self._happened.between(stream, FIRST, until)
+            if happened and (each is None or max(happened) >= each.timestamp):
+                _place, each = happened[max(happened)]
+            if each is not None and (best is None or each.timestamp > best.timestamp):
+                best = each
+        return best
 
     def _stored(self, wanted: Wanted) -> list[PastUpdate] | None:
         value = self._get(past_key(wanted))

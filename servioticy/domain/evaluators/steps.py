@@ -7,7 +7,20 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from sandbox.revisions import revision_of
-from sandbox.trees import CLOCK, Bounds, Call, Event, Grown, Kept, Last, Made, Node, Wake, Wiring
+from sandbox.trees import (
+    CLOCK,
+    FOLLOWS,
+    Bounds,
+    Call,
+    Event,
+    Grown,
+    Kept,
+    Last,
+    Made,
+    Node,
+    Wake,
+    Wiring,
+)
 from servioticy.domain.cache import Cache
 from servioticy.domain.timing import triggers
 from servioticy.domain.verdicts import STALE
@@ -41,13 +54,14 @@ class Outcome(NamedTuple):
         return cls(grown.made[0], ended.kind, ended.message, ended.inputs, grown.kept)
 
 
-def decided_here(node: Node, last: Last | None, event: Event) -> Outcome | None:
+def decided_here(node: Node, last: Last | None, event: Event, wake: Wake) -> Outcome | None:
     """What comes of a computation, where no code has to be asked: it is stale."""
     if (
         node.keeps
         or node.by_input
         or node.skips
         or (node.windowed and revision_of(event.document))
+        or wake.argument == FOLLOWS
         or triggers(event.timestamp, last and last.timestamp)
     ):
         return None
@@ -83,9 +97,11 @@ def step(
     names: tuple[str, ...] = ()
     if composite.by_input or composite.keeps:
         names = tuple([call.wiring.nodes[each].name if each >= 0 else "" for each in numbers])
-    clock = max(numbers.values()) + 1 if wake.argument == CLOCK else None
-    wiring = single(call.wiring, node, inputs, names, clock)
-    unread = event.node if composite.windowed else None
+    only = wake.argument
+    clock = max(numbers.values()) + 1 if only == CLOCK else None
+    follows = numbers[event.node] if only == FOLLOWS else None
+    wiring = single(call.wiring, node, inputs, names, clock, follows)
+    unread = event.node if composite.windowed or only == FOLLOWS else None
     known = [
         lasts[each]._replace(node=number)
         for each, number in numbers.items()
@@ -93,7 +109,7 @@ def step(
     ]
     if wake.argument == CLOCK:
         numbers.setdefault(event.node, len(numbers))
-    alone = event._replace(node=numbers[event.node], path=(), only=wake.argument)
+    alone = event._replace(node=numbers[event.node], path=(), only=0 if only == FOLLOWS else only)
     refused = {0: call.refused[node]} if node in call.refused else {}
     own_names = (call.names[node], *[""] * (len(numbers) - 1))
     theirs = [each._replace(node=0) for each in kept]
@@ -117,22 +133,27 @@ def single(
     inputs: tuple[int, ...],
     names: tuple[str, ...],
     clock: int | None = None,
+    follows: int | None = None,
 ) -> Wiring:
     """A composite of a region by itself, as number 0, and what it reads by these numbers.
 
     `names` are those of all, where its state names them; its `clock` has that number, where that
-    wakes it. It is kept while there is room.
+    wakes it, and what brings the revision that it `follows`. It is kept while there is room.
     """
-    key = whole.id, node, inputs, names, clock
+    key = whole.id, node, inputs, names, clock, follows
     found = _singles.get(key)
     if found is None:
-        found = _cut_out(whole.nodes[node], inputs, names, clock)
+        found = _cut_out(whole.nodes[node], inputs, names, clock, follows)
         _singles.put(key, found, len(found.nodes))
     return found
 
 
 def _cut_out(
-    composite: Node, inputs: tuple[int, ...], names: tuple[str, ...], clock: int | None
+    composite: Node,
+    inputs: tuple[int, ...],
+    names: tuple[str, ...],
+    clock: int | None = None,
+    follows: int | None = None,
 ) -> Wiring:
     wakes: list[list[Wake]] = [[] for _ in range(1 + max(inputs, default=0))]
     for argument, number in enumerate(inputs):
@@ -140,8 +161,14 @@ def _cut_out(
             wakes[number].append(Wake(argument, 0, argument))
     if clock is not None:
         wakes.append([Wake(CLOCK, 0, CLOCK)])
+    if follows is not None:
+        wakes[follows] = [Wake(0, 0, FOLLOWS)]
     nodes = [
-        Node(tuple(each), name=names[number] if number < len(names) else "")
+        Node(
+            tuple(each),
+            name=names[number] if number < len(names) else "",
+            brings=number == follows,
+        )
         for number, each in enumerate(wakes)
     ]
     nodes[0] = replace(

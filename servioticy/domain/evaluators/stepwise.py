@@ -14,7 +14,21 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias
 
 from sandbox.revisions import revision_of
-from sandbox.trees import NOBODY, Call, Ended, Event, Grown, Kept, Last, Made, Path, Wake
+from sandbox.trees import (
+    CLOCK,
+    FOLLOWERS,
+    FOLLOWS,
+    Call,
+    Ended,
+    Event,
+    Grown,
+    Kept,
+    Last,
+    Made,
+    Node,
+    Path,
+    Wake,
+)
 from servioticy.domain.evaluators.past import Happened, Moment
 from servioticy.domain.evaluators.steps import Lasts, Outcome, decided_here, step
 from servioticy.domain.timing import becomes_last
@@ -129,7 +143,7 @@ class Stepwise:
     ) -> tuple[Outcome, float]:
         """What comes of one computation, and the seconds that it took; asked for once a tree."""
         composite = self.call.wiring.nodes[node]
-        found = decided_here(composite, lasts.get(node), event)
+        found = decided_here(composite, lasts.get(node), event, wake)
         if found is not None:
             return found, 0.0
         theirs: list[Kept] = []
@@ -249,9 +263,9 @@ class _Tree:
             made = output._replace(parent=parent, wake=wake.number, node=wake.node)
             self.made.append(made)
             at = path if made.nth is None else (*path, made.nth)
-            windowed = self._nodes[wake.node].windowed
-            revision = revision_of(made.document) if windowed else None
-            only = None if revision is None else NOBODY
+            may_be = self._nodes[wake.node].windowed or wake.argument == FOLLOWS
+            revision = revision_of(made.document) if may_be else None
+            only = None if revision is None else FOLLOWERS
             self._updates.append(Event(wake.node, made.timestamp, made.document, at, only))
             if revision is None or revision.is_kept:
                 self._becomes(len(self._updates) - 1, made.state)
@@ -275,9 +289,16 @@ class _Tree:
             kept = last.state if last is not None and state is None else state
             self.lasts[event.node] = Last(event.node, event.timestamp, event.document, kept)
         for wake in self._nodes[event.node].wakes:
-            if event.only is None or event.only == wake.number:
+            if is_woken(event, wake, self._nodes):
                 path = (*event.path, wake.number)
                 heappush(self._waiting, (len(path), path, _Arrival(number, wake)))
+
+
+def is_woken(event: Event, wake: Wake, nodes: Sequence[Node]) -> bool:
+    """Whether an update wakes the composite of a wake of its stream."""
+    if nodes[wake.node].follows and wake.argument != CLOCK:
+        return event.only in (FOLLOWERS, wake.number)
+    return event.only is None or event.only == wake.number
 
 
 class Endings:

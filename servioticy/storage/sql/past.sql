@@ -21,3 +21,16 @@ SELECT stream_id, "timestamp", document::text
    AND "timestamp" BETWEEN %(begin)s AND %(until)s
  ORDER BY "timestamp", log_offset, log_position
  LIMIT %(rows)s;
+
+-- newest --
+-- The primary key finds each of them. Each has the place of its question.
+SELECT wanted.place, found.stream_id, found."timestamp", found.document::text
+  FROM unnest(%(places)s::bigint[], %(streams)s::bigint[], %(untils)s::bigint[])
+       AS wanted (place, stream_id, until)
+ CROSS JOIN LATERAL (
+       SELECT stream_id, "timestamp", document
+         FROM updates
+        WHERE updates.stream_id = wanted.stream_id
+          AND "timestamp" <= wanted.until
+        ORDER BY "timestamp" DESC
+        LIMIT 1) AS found;

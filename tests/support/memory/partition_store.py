@@ -329,6 +329,8 @@ class MemoryPartitionStore:
             if stream in wanted.streams and wanted.begin <= at <= wanted.until
         ]
         rows.sort(key=lambda row: (row.timestamp, row.offset, row.position))
+        if wanted.is_newest:
+            rows = list({row.stream_id: row for row in rows}.values())
         if len(rows) > wanted.most or sum(len(row.document) for row in rows) > MAX_BYTES:
             return None
         return [StoredPast(row.stream_id, row.timestamp, row.document) for row in rows]

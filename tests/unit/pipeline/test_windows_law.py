@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from new_service_objects import new_service_object
 from put_off_runs import Runs, Whims
 from python_evaluator import PythonEvaluator
 from serial_order import LAW
-from windows_oracle import Interpreter, Shape, folded, holds
+from windows_oracle import Interpreter, Shape, folded, followed_value, holds
 
 from servioticy.domain.evaluators.every import every
 from servioticy.domain.records import TickRecord, UpdateRecord
@@ -82,6 +83,28 @@ GRAPHS: dict[str, tuple[dict[str, tuple[str, ...]], set[str]]] = {
     "a chain": ({"c0": ("d0",), "c1": ("c0", "d1"), "c2": ("c1",)}, {"c0", "c2"}),
     "a circle": ({"c0": ("d0", "c1"), "c1": ("c0",)}, {"c0"}),
 }
+FOLLOW: dict[str, tuple[dict[str, tuple[str, ...]], set[str], set[str]]] = {
+    "one": ({"c0": ("d0",), "f1": ("c0",)}, {"c0"}, {"f1"}),
+    "beside another input": ({"c0": ("d0",), "f1": ("c0", "d1")}, {"c0"}, {"f1"}),
+    "a chain": (
+        {"c0": ("d0",), "f1": ("c0", "d1"), "f2": ("d0", "f1"), "c3": ("f2",)},
+        {"c0"},
+        {"f1", "f2"},
+    ),
+    "two windows": (
+        {"c0": ("d0",), "c1": ("d1", "d0"), "f2": ("c0", "c1")},
+        {"c0", "c1"},
+        {"f2"},
+    ),
+    "windows of what follows": (
+        {"c0": ("d0",), "f1": ("c0", "d1"), "c2": ("f1",)},
+        {"c0", "c2"},
+        {"f1"},
+    ),
+    "a circle": ({"c0": ("d0", "f1"), "f1": ("c0", "d1")}, {"c0"}, {"f1"}),
+}
+"""With those that follow revisions."""
+REVISED = [name for name, each in CUTS.items() if each.lateness]
 
 
 def key_of(shape: Shape) -> dict[str, Any]:
@@ -125,7 +148,9 @@ def window_of(shape: Shape) -> dict[str, Any]:
     return found | {"time": "arrival"} if shape.arrival else found
 
 
-def platform_with(reads: dict[str, tuple[str, ...]], shapes: dict[str, Shape]) -> MemoryPlatform:
+def platform_with(
+    reads: dict[str, tuple[str, ...]], shapes: dict[str, Shape], follow: Collection[str] = ()
+) -> MemoryPlatform:
     platform = MemoryPlatform()
     streams: dict[str, Any] = {
         name: {"channels": {"v": {"type": "number"}}} for name in ("d0", "d1")
@@ -133,6 +158,8 @@ def platform_with(reads: dict[str, tuple[str, ...]], shapes: dict[str, Shape]) -
     for name, read in reads.items():
         code = f"function({', '.join(read)}){{return 1}}"
         streams[name] = {"channels": {"v": {"type": "number", "current-value": code}}}
+        if name in follow:
+            streams[name]["follow"] = True
         if name in shapes:
             streams[name] |= key_of(shapes[name])
             if shapes[name].fold:
@@ -150,6 +177,8 @@ def compute(trigger: Any, documents: list[bytes | None]) -> int:
 
 
 def value_from(trigger: Any, documents: list[bytes | None]) -> int:
+    if "/f" in trigger.name:
+        return followed_value([each and value_of(each) for each in brought(documents)])
     document = json.loads(documents[trigger.argument] or b"")
     if "windows" not in document:
         return value_of(json.dumps(document).encode()) + 1
@@ -165,6 +194,14 @@ def value_from(trigger: Any, documents: list[bytes | None]) -> int:
     found = [each for each in document["windows"] if each["count"]]
     whole = sum(each["count"] * 10**6 + int(each["sum"]["v"]) for each in found)
     return whole if len(found) > 1 else whole + int(found[0]["last"]["v"])
+
+
+def brought(documents: list[bytes | None]) -> list[bytes | None]:
+    """All inputs, where a revision brings them, too."""
+    whole = json.loads(documents[0] or b"{}")
+    if "argument" not in whole:
+        return documents
+    return [each and json.dumps(each["value"]).encode() for each in whole["windows"]]
 
 
 def put(
@@ -183,9 +220,15 @@ def revision_of(update: msgspec.Raw) -> str:
 
 
 def assert_as_interpreted(
-    platform: MemoryPlatform, id_: str, reads: Any, shapes: dict[str, Shape], *, all_: bool
+    platform: MemoryPlatform,
+    id_: str,
+    reads: Any,
+    shapes: dict[str, Shape],
+    follow: Collection[str] = (),
+    *,
+    all_: bool,
 ) -> None:
-    state, plain = platform.state, Interpreter(reads, shapes)
+    state, plain = platform.state, Interpreter(reads, shapes, follow)
     for _offset, record in platform.log.records(0):
         if isinstance(record, UpdateRecord | TickRecord) and record.service_object == id_:
             plain.take(record)
@@ -226,11 +269,27 @@ def assert_as_interpreted(
 @given(data=st.data())
 def test_what_windows_make_follows_from_the_log(data, graph) -> None:
     """However it is cut and put off, and whoever dies."""
-    draw = data.draw
     reads, windowed = GRAPHS[graph]
     cuts = cuts_for(graph)
-    shapes = {name: CUTS[draw(st.sampled_from(cuts))] for name in sorted(windowed)}
-    platform = platform_with(reads, shapes)
+    shapes = {name: CUTS[data.draw(st.sampled_from(cuts))] for name in sorted(windowed)}
+    takes_a_log(data, reads, shapes)
+
+
+@LAW
+@given(data=st.data(), graph=st.sampled_from(sorted(FOLLOW)))
+def test_what_follows_revisions_follows_from_the_log(data, graph) -> None:
+    """For the time of each, other inputs as history has them then."""
+    reads, windowed, follow = FOLLOW[graph]
+    some = [name for name in REVISED if graph != "a circle" or CUTS[name].early is None]
+    shapes = {name: CUTS[data.draw(st.sampled_from(some))] for name in sorted(windowed)}
+    takes_a_log(data, reads, shapes, follow)
+
+
+def takes_a_log(
+    data: Any, reads: Any, shapes: dict[str, Shape], follow: Collection[str] = ()
+) -> None:
+    draw = data.draw
+    platform = platform_with(reads, shapes, follow)
     deaths = draw(
         st.dictionaries(st.integers(1, 12), st.sampled_from(["before", "after"]), max_size=2)
     )
@@ -272,7 +331,7 @@ def test_what_windows_make_follows_from_the_log(data, graph) -> None:
             break
         _taken_in(runs)
     for id_ in ("so", "other"):
-        assert_as_interpreted(platform, id_, reads, shapes, all_=not died)
+        assert_as_interpreted(platform, id_, reads, shapes, follow, all_=not died)
 
 
 def _taken_in(runs: Runs) -> None:
