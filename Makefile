@@ -30,8 +30,9 @@ PORT_OPTIONS = $(if $(PORTS),--ports $(PORTS)) $(if $(API_PORT),--api-port $(API
 
 # One process of tests for each core.
 BESIDE := -n auto --dist worksteal
-# Two, as they wait most of the time; a file in one, as its tests share what they start.
-IN_FILES := -n 2 --dist loadfile
+# Two, as they wait most of the time; a file in one, as its tests share what they start; in the order
+# of tests/support/file_order.py.
+IN_FILES := -n 2 --dist loadfile --no-loadscope-reorder
 
 # Of laws `make test` tries a part of the examples (tests/support/examples.py): PROFILE=usual, all.
 PROFILE ?= ci

@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import file_order
 import psycopg2
 import pytest
+import running_platform
 from examples import CI, QUICK, USUAL
 from file_server import repository  # noqa: F401  a fixture
 from hypothesis import settings
@@ -69,12 +71,28 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by the folder it stands in."""
+    """Mark each test by the folder it stands in, and put those in order that wait for much."""
     for item in items:
         room = item.path.relative_to(FOLDER).parts[0]
         item.add_marker(room)
         if room in SERVERS:
             item.add_marker("real")
+    file_order.sort(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Start the shared platform again, should it rest."""
+    if running_platform.needs_platform(item):
+        running_platform.rest(needed=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop it before the first file that does not need it: the others come before."""
+    changes = nextitem is not None and item.path != nextitem.path
+    if changes and not file_order.needs_platform(nextitem.path):
+        running_platform.rest(needed=False)
 
 
 _numbers = itertools.count()

@@ -13,7 +13,7 @@ import pytest
 from sandbox_pools import a_pool
 from waiting import until
 
-from sandbox import Program, SandboxPool
+from sandbox import Program, SandboxOptions, SandboxPool
 from sandbox.hostile.corpus import Hostile, fixed, program
 from sandbox.hostile.generate import generated
 from sandbox.hostile.judge import (
@@ -35,6 +35,9 @@ from sandbox.trees import Ended, Made
 LIST = fixed()
 HANG = "while(true){}"
 
+BUDGET_MS = SandboxOptions().budget_ms
+"""The platform's: many of these hang, and burn it all, several times each."""
+
 
 def a_judge(pool: SandboxPool) -> Judge:
     """One without a watch: how long things take is measured by `python -m sandbox.hostile`."""
@@ -48,7 +51,7 @@ def a_judge(pool: SandboxPool) -> Judge:
 )
 def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
     engine, allow_list = request.param
-    pool = a_pool(allow_list=allow_list, engine=engine)
+    pool = a_pool(allow_list=allow_list, engine=engine, budget_ms=BUDGET_MS)
     yield a_judge(pool)
     pool.close()
 

@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 from delivery_doors import BROKER, IN, MINE, NOTHING, OURS, STREAMS
-from support.delivery_program import World, settings, subscribe, world
+from support.delivery_program import World, broker_beside, settings, subscribe, world
 
 from servioticy import bootstrap
 from servioticy.domain.tokens import digest, new_token
 from servioticy.storage.roles import Role
 from servioticy.storage.statements import PostgresStatements
 
-__all__ = ["settings", "world"]
+__all__ = ["broker_beside", "settings", "world"]
+
+pytestmark = pytest.mark.usefixtures("broker_beside")
 
 
 def a_token(world: World, **wanted: Any) -> str:

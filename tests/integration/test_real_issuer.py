@@ -13,7 +13,7 @@ from delivery_doors import BROKER, IN, MINE, NOTHING, OURS, STREAMS
 from ended_streams import REASON, end_of
 from memory.log import MemoryLog
 from memory.state import State
-from support.delivery_program import World, subscribe, world
+from support.delivery_program import World, broker_beside, subscribe, world
 from support.mqtt_client import MqttClient
 from support.real_issuer import AUDIENCE, ELSEWHERE, RealIssuer, real_issuer
 from websockets.exceptions import InvalidStatus
@@ -32,7 +32,9 @@ from servioticy.settings import Settings, load
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.roles import Role
 
-__all__ = ["world"]
+__all__ = ["broker_beside", "world"]
+
+pytestmark = pytest.mark.usefixtures("broker_beside")
 
 DOORS = {**STREAMS, **OURS, **BROKER}
 SOON = 2

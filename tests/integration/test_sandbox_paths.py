@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonpath_ng.ext.parser import parse as parse_jsonpath
@@ -146,7 +147,9 @@ def in_javascripts_order(value: Any) -> Any:
 
 
 @settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(400),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(document=documents, path=paths)
 def test_selectors_find_what_jsonpath_finds(pool: SandboxPool, document: Any, path: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -57,7 +58,7 @@ def stored(database: Database, value: bytes) -> bool:
     return True
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=examples(3000), deadline=None)
 @given(value=VALUES | DEEP)
 def test_what_is_accepted_can_be_stored(database: Database, value: bytes) -> None:
     """Else one record would stop its partition for everybody: it would be tried for ever."""

@@ -163,26 +163,37 @@ def settings(dsn: str, real_kafka: EmbeddedKafka, topic_prefix: str) -> Settings
 
 
 @pytest.fixture
-def world(settings: Settings, tmp_path: Path) -> Iterator[World]:
-    """Both programs that deliver; the broker beside."""
+def broker_beside(settings: Settings, tmp_path: Path) -> Iterator[None]:
+    """The other program that delivers, for files that come to its doors, too."""
     alive = tmp_path / "broker.alive"
     environment = {**os.environ, **to_environment(settings), ALIVE_FILE: str(alive)}
-    command, beside = ([sys.executable, "-m", name] for name in ("delivery", "broker"))
-    with (
-        subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as program,
-        subprocess.Popen(beside, env=environment) as broker,
-    ):
+    with subprocess.Popen([sys.executable, "-m", "broker"], env=environment) as broker:
         try:
             deadline = time.monotonic() + WAIT_SECONDS
-            while health(settings.delivery.port) != 200 or not alive.exists():
+            while not alive.exists():
                 assert broker.poll() is None
+                assert time.monotonic() < deadline, "the broker was not ready in time"
+                time.sleep(0.02)
+            yield
+        finally:
+            broker.kill()
+
+
+@pytest.fixture
+def world(settings: Settings) -> Iterator[World]:
+    """The program, on its own servers."""
+    environment = {**os.environ, **to_environment(settings)}
+    command = [sys.executable, "-m", "delivery"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as program:
+        try:
+            deadline = time.monotonic() + WAIT_SECONDS
+            while health(settings.delivery.port) != 200:
                 assert program.poll() is None, program.stderr and program.stderr.read()
                 assert time.monotonic() < deadline, "delivery was not ready in time"
                 time.sleep(0.02)
             yield World(settings, program)
         finally:
             program.kill()
-            broker.kill()
 
 
 def subscribe(world: World, id_: str, source: Source | None = None) -> None:

@@ -34,6 +34,8 @@ class CommandFailedError(AssertionError):
 class RunningPlatform:
     """`servioticy up` on a folder of its own, and one tenant."""
 
+    rests = False
+
     def __init__(
         self,
         data: Path,
@@ -186,9 +188,34 @@ def until(condition: Callable[[], bool], seconds: float) -> None:
     waiting.until(holds, seconds)
 
 
+_shared: list[RunningPlatform] = []
+"""That of all tests of this process which need a whole one."""
+
+
+def needs_platform(item: pytest.Item) -> bool:
+    """Tell whether the test asks for the shared one."""
+    return "platform" in getattr(item, "fixturenames", ())
+
+
+def rest(*, needed: bool) -> None:
+    """Stop the shared one where no test needs it, and start it again where one does.
+
+    Idle, it has a fifth of a processor; to start it takes a minute of one.
+    """
+    for each in _shared:
+        if needed and each.rests:
+            each.start()
+        elif not needed and not each.rests:
+            each.stop()
+        each.rests = not needed
+
+
 @pytest.fixture(scope="session")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPlatform]:
     """One platform for all tests that need a whole one."""
     running = RunningPlatform(tmp_path_factory.mktemp("running") / "data")
+    _shared.append(running)
     yield running
-    running.stop()
+    _shared.remove(running)
+    if not running.rests:
+        running.stop()

@@ -13,9 +13,14 @@ from token_issuer import OIDC, TokenIssuer
 from werkzeug.routing import Rule
 
 from api.app import create_app
+from api.http.read_after_write import ReadAfterWrite
 from sandbox.text import argument_names
 from servioticy.identity.addresses import AddressesOfPersons
+from servioticy.ports.history import History
+from servioticy.ports.log import Log
 from servioticy.settings import Settings, changed
+
+READ_SECONDS = 0.02
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -30,6 +35,18 @@ def _routes_are_compiled_once() -> Iterator[None]:
         return known[key]
 
     with mock.patch.object(Rule, "_compile_builder", compiled):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_read_waits_long_for_a_pipeline() -> Iterator[None]:
+    """None stores here by itself: a read of what was sent would wait for its whole second."""
+    begin = ReadAfterWrite.__init__
+
+    def quickly(reads: ReadAfterWrite, history: History, log: Log, seconds: float) -> None:
+        begin(reads, history, log, min(seconds, READ_SECONDS))
+
+    with mock.patch.object(ReadAfterWrite, "__init__", quickly):
         yield
 
 
@@ -57,7 +74,6 @@ def backend(database: SwitchedDatabase, issuer: TokenIssuer) -> Platform:
 def served(backend: Platform) -> Served:
     settings = changed(
         Settings(),
-        read_wait_seconds=0.02,
         max_body_bytes=20_000,
         operator_tenant="examples",
         operators_protection="any",

@@ -54,7 +54,7 @@ def pool() -> Iterator[SandboxPool]:
 
 @pytest.fixture
 def served(backend: Platform) -> Served:
-    settings = changed(Settings(), read_wait_seconds=0.02)
+    settings = Settings()
     return Served(create_app(backend.ports, settings, lambda: NOW, argument_names), backend)
 
 

@@ -13,6 +13,7 @@ import pytest
 import schemathesis
 from api_builders import Served
 from contract_world import World, a_world
+from examples import examples
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import load_all_checks, not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -25,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
 
 from schemas import contracts
 
-CALLS = int(os.environ.get("CALLS", "20"))
+CALLS = int(os.environ.get("CALLS", "0")) or examples(20)
 TAKES_ANYTHING = {
     *("POST /updates", "POST /{so}/streams/{s}/updates"),  # refused part by part
     "PUT /{so}/actuations/{actuation}",  # whatever the device has to say

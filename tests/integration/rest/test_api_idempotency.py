@@ -40,7 +40,7 @@ def clock() -> Clock:
 @pytest.fixture
 def served(backend: Platform, clock: Clock) -> Iterator[Served]:
     """An API whose clock the test sets."""
-    settings = changed(Settings(), read_wait_seconds=0.02, max_body_bytes=20_000)
+    settings = changed(Settings(), max_body_bytes=20_000)
     yield Served(create_app(backend.ports, settings, clock, argument_names), backend)
 
 

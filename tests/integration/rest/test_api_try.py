@@ -38,7 +38,7 @@ def pool() -> Iterator[SandboxPool]:
 def served(backend: Platform, pool: SandboxPool) -> Served:
     app = create_app(
         backend.ports,
-        changed(Settings(), read_wait_seconds=0.02),
+        Settings(),
         lambda: NOW,
         argument_names,
         Snippets(pool).problems,

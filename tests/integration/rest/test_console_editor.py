@@ -20,7 +20,7 @@ from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import BAD_CODE
 from servioticy.domain.model import Definition
-from servioticy.settings import Settings, changed
+from servioticy.settings import Settings
 
 __all__ = ["client", "tenant"]
 
@@ -47,7 +47,7 @@ def check(definition: Definition) -> list[BadDocument]:
 
 @pytest.fixture
 def served(backend: Platform) -> Served:
-    settings = changed(Settings(), read_wait_seconds=0.02)
+    settings = Settings()
     tries = trials(backend)
     app = create_app(backend.ports, settings, lambda: NOW, argument_names, check, trials=tries)
     return Served(app, backend)
