@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from functions.files.records import MOST, MOST_BYTES, Bad, BadFile, Portion
-from functions.files.store import Files, StoreAway
+from functions.files.store import Files, StoreAway, StoreRefuses
 from servioticy.apart import asking
 from servioticy.apart.asking import OtherProcess
 from servioticy.domain.workflows.programs import fault_of
@@ -22,8 +22,8 @@ from servioticy.ports.atoms import Seen
 from servioticy.settings.loading import PREFIX
 from servioticy.turns import Turns
 
-SECONDS = 30.0
-"""For a portion."""
+SECONDS = 60.0
+"""For a portion, and for the start of the process; then it is tried again, some times."""
 PART = 4 * 1024 * 1024
 MAX_FILE_BYTES = 512 * 1024 * 1024
 MAX_KEPT_BYTES = 2 * MAX_FILE_BYTES
@@ -69,7 +69,7 @@ class Columns:
             try:
                 answer = self._process.ask(orjson.dumps(request))
             except Unavailable as error:
-                raise BadFile(f"it takes too much to read it: {error}") from error
+                raise StoreRefuses(f"it takes too much to read it: {error}") from error
         about, *lines = answer.split(b"\n")
         told = orjson.loads(about)
         if "bad" in told:

@@ -16,6 +16,7 @@ from pyarrow import parquet
 from functions.files import columns as files
 from functions.files.columns import Columns
 from functions.files.records import BadFile
+from functions.files.store import StoreRefuses
 from servioticy.ports.atoms import Seen
 
 
@@ -116,14 +117,15 @@ def test_what_is_no_parquet_is_told_and_others_are_read(
     assert len(all_rows(columns, written([{"n": 1}], tmp_path), "w2")) == 1
 
 
-def test_a_process_that_ends_over_a_file_ends_that_file_alone(
+def test_a_process_that_ends_over_a_file_is_begun_again_for_others(
     columns: Columns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And for that one some times: perhaps it was the machine, and not the file."""
     store = written([{"n": 1}], tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(columns._process, "command", ("false",))
         columns._process.stop()
-        with pytest.raises(BadFile, match="takes too much"):
+        with pytest.raises(StoreRefuses, match="takes too much"):
             columns.rows(store, store.file, "w3", 0)
 
     assert len(all_rows(columns, store, "w3")) == 1
