@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from operators.queues.pumping import Given, Most, give, take
 from operators.queues.resp import Address, Connection
@@ -24,9 +25,15 @@ LOST = 3
 
 def main(descriptor: int) -> None:
     """Carry frames between this socket and the lists until either side ends."""
-    said = json.loads(sys.stdin.buffer.readline())
+    begin(json.loads(sys.stdin.buffer.readline()), socket.socket(fileno=descriptor))
+    while sys.stdin.buffer.read(1024):
+        pass
+    os._exit(0)
+
+
+def begin(said: dict[str, Any], program: socket.socket) -> None:
+    """Begin to carry, in threads; when the program ends, this process does."""
     place, most = Address(*said["address"]), Most(*said["most"])
-    program = socket.socket(fileno=descriptor)
     given = Given(most)
 
     def from_program() -> None:
@@ -45,9 +52,6 @@ def main(descriptor: int) -> None:
 
     for each in (from_program, to_program):
         threading.Thread(target=_or_lost, args=(each,), daemon=True).start()
-    while sys.stdin.buffer.read(1024):
-        pass
-    os._exit(0)
 
 
 def _or_lost(carry: Callable[[], None]) -> None:

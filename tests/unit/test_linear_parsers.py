@@ -84,6 +84,7 @@ NOT_OF_CLIENTS = {
     "operators/guest/launch.py": "what the node has written",
     "operators/instance.py": "lines of our own launcher",
     "operators/kits/python/servioticy_operator.py": "in a program of a tenant, what we ask it",
+    "operators/queues/carrier.py": "a manifest and a secret that whoever runs it has written",
     "operators/queues/probe.py": "what a store that the operator named says of itself",
     "operators/queues/relay.py": "what the platform has written",
     "operators/queues/resp.py": "a setting; answers of a store that the operator named",
