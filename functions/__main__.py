@@ -35,6 +35,8 @@ LISTEN_SECONDS = 300.0
 """It is woken by what comes; it looks by itself where that was lost with a connection."""
 PAUSE_SECONDS = 1.0
 """Where the store is away, or working ended with a fault."""
+SPARE_SECONDS = 10.0
+"""For it to end what it has at hand, once nobody will tell it to begin."""
 READY_FILE = "SERVIOTICY_FUNCTIONS_READY_FILE"
 """Names a file that is made when it is known what waits."""
 
@@ -110,10 +112,14 @@ class Waiting:
         return spare
 
     def end(self) -> None:
-        """Let the process finish what it has in hand."""
-        if self._spare is not None:
-            self._spare.kill()
-            self._spare.wait()
+        """Let the process finish what it has in hand; the spare has nothing."""
+        if self._spare is not None and self._spare.stdin is not None:
+            self._spare.stdin.close()
+            try:
+                self._spare.wait(SPARE_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._spare.kill()
+                self._spare.wait()
         if self.process is not None:
             self.process.terminate()
             self.process.wait()
