@@ -16,7 +16,7 @@ ROLES = ("viewer", "operator", "developer", "admin")
 RIGHTS = ("create", "list", "read", "subscribe", "send", "actuate", "change", "inspect", "admin")
 KINDS = (
     *("service object", "stream", "grant", "token", "member", "claim code", "template", "job"),
-    *("subscription", "actuation secret"),
+    *("subscription", "actuation secret", "operator", "workflow", "aspect"),
 )
 AUDITED = 50
 """Entries on a page."""

@@ -61,10 +61,10 @@ class Api:
         """Return what stands at `/NAME/NAME`, or None. Raises ApiRefused."""
         return self.ask("GET", *names, query=query).value
 
-    def found(self, *names: str) -> Any:
+    def found(self, *names: str, **query: Any) -> Any:
         """Return the same; None where this token may not ask for it, or it is gone."""
         try:
-            return self.get(*names)
+            return self.get(*names, **query)
         except ApiRefused as refused:
             if not refused.is_known or refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise

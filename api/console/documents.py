@@ -18,11 +18,14 @@ class Stream:
 
     name: str
     channels: Mapping[str, Mapping[str, Any]]
+    operator: Mapping[str, Any] | None = None
+    """the program that computes it: `name`, `version`"""
 
     @property
     def is_derived(self) -> bool:
         """Whether it is computed from others."""
-        return any("current-value" in each for each in self.channels.values())
+        has_code = any("current-value" in each for each in self.channels.values())
+        return has_code or self.operator is not None
 
     def unit(self, channel: str) -> str:
         """Return the declared unit; or empty."""
@@ -40,7 +43,7 @@ class Stream:
 def streams_of(document: Mapping[str, Any]) -> list[Stream]:
     """Return the streams, those first that a device sends."""
     found = [
-        Stream(name, stream.get("channels") or {})
+        Stream(name, stream.get("channels") or {}, stream.get("operator") or None)
         for name, stream in (document.get("streams") or {}).items()
     ]
     return sorted(found, key=lambda each: each.is_derived)

@@ -16,7 +16,7 @@ FLAT = 72
 """So long may an object be that stands in one line."""
 SHORT = 40
 """Code that is no longer stays in the line of its key."""
-CODE = frozenset({"current-value", "pre-filter", "post-filter", "if", "fold", "when"})
+CODE = frozenset({"current-value", "pre-filter", "post-filter", "if", "fold", "when", "code"})
 """Whose values are code."""
 DEEPEST = 200
 PLACED = 12

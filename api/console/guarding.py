@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from api.console.asking import Api
 from servioticy.domain.console import Place, secret_in
-from servioticy.identity.console_sessions import ConsoleSessions, answer_to_forgeries
+from servioticy.identity.console_sessions import Session, answer_to_forgeries
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -17,6 +17,13 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 FIELD = "csrf"
 """What a form carries; in other requests the header below."""
 HEADER = "HTTP_X_CSRF_TOKEN"
+
+
+class Sessions(Protocol):
+    """Finds the session that a secret stands for."""
+
+    def session(self, secret: str) -> Session | None:
+        """Return it; None: there is none, or not any more. May raise Unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,7 @@ class Signed:
 class Guard:
     """Finds out who has signed in."""
 
-    def __init__(self, app: WSGIApplication, sessions: ConsoleSessions, place: Place) -> None:
+    def __init__(self, app: WSGIApplication, sessions: Sessions, place: Place) -> None:
         self._app = app
         self._sessions = sessions
         self.place = place

@@ -15,7 +15,7 @@ import orjson
 
 from api.console.assets import assets_of
 from api.console.connecting import About
-from api.console.guarding import HEADER, SAFE, Guard, Signed
+from api.console.guarding import HEADER, SAFE, Guard, Sessions, Signed
 from api.console.pages import pages
 from api.console.sign_in import Signing
 from api.http.metrics import note_route
@@ -26,6 +26,8 @@ from servioticy.ports.addresses import Addresses
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+    from servioticy.identity.logins import Login
 
 OF_ANSWERS = [
     ("Cache-Control", "no-store"),
@@ -38,11 +40,20 @@ def mounted(
     api: WSGIApplication, addresses: Addresses, sessions: ConsoleSessions, place: Place, own: Own
 ) -> WSGIApplication:
     """Return the API with the console in front of it."""
-    guard = Guard(api, sessions, place)
-    signing = Signing(addresses, sessions, own.seconds)
+    login: Login | None = getattr(addresses, "login", None)  # of those who know an issuer
+    guard = Guard(api, _found_by(sessions, login), place)
+    signing = Signing(addresses, sessions, own.seconds, login)
     app = pages(guard, signing, assets_of(own.downloaded), About(place, own.mqtt_port))
     app.before_request(note_route)
     return Mount(api, app.wsgi_app, guard)
+
+
+def _found_by(sessions: ConsoleSessions, login: Login | None) -> Sessions:
+    if login is None:
+        return sessions
+    from servioticy.identity.renewing import RenewedSessions  # slow to import
+
+    return RenewedSessions(sessions, login)
 
 
 class Own(NamedTuple):

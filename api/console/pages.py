@@ -10,18 +10,23 @@ from werkzeug.exceptions import HTTPException
 
 from api.console import (
     access,
+    aspects,
+    by_issuer,
     deliveries,
     device,
     devices,
     editor,
     first_visit,
     jobs,
+    operators,
     platform,
     sign_in,
     streams,
     topology,
     trace,
     usage,
+    workflow_editor,
+    workflows,
 )
 from api.console.asking import ApiRefused
 from api.console.assets import Assets, serve_assets
@@ -34,7 +39,9 @@ from servioticy.errors import Unavailable
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response as BaseResponse
 
-OPEN = frozenset({"asset", "sign_in", "do_sign_in", "static"})
+OPEN = frozenset(
+    {"asset", "begin_sign_in", "do_sign_in", "finish_sign_in", "session", "sign_in", "static"}
+)
 """Pages for who has not signed in."""
 MAX_FORM_BYTES = 262_144
 
@@ -52,6 +59,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     app.jinja_env.globals.update(
         base=base,
         root=f"{base}{ROOT}",
+        url=guard.place.url,
         asset=lambda name: base + assets.address(name),
         field=FIELD,
         sockets=" ".join(guard.place.sockets),
@@ -61,7 +69,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     _guarded(app, guard)
     _told(app)
     serve_assets(app, assets)
-    sign_in.add(app, signing, guard)
+    by_issuer.add(app, sign_in.add(app, signing, guard))
     first_visit.add(app, about)
     devices.add(app, about)
     device.add(app, about)
@@ -72,6 +80,10 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     deliveries.add(app, base)
     usage.add(app)
     jobs.add(app, base)
+    operators.add(app, base)
+    workflow_editor.add(app, base)
+    workflows.add(app, base)
+    aspects.add(app, base)
     platform.add(app)
     access.add(app, base)
     return app

@@ -11,10 +11,12 @@ from api.console.asking import Api, ApiRefused
 from servioticy.domain.console import ROOT
 
 ORDERS = {"total": "By all they take", "each": "By what a computation takes"}
+HOLDER = "pipeline"
+"""The program that has partitions."""
 
 
 def add(app: Flask) -> None:
-    """`/console/platform` and `/console/platform/monitoring`."""
+    """`/console/platform`, and `/partitions` and `/monitoring` below it."""
 
     @app.get(f"{ROOT}/platform")
     def platform_page() -> str:
@@ -29,9 +31,27 @@ def add(app: Flask) -> None:
             by=by,
         )
 
+    @app.get(f"{ROOT}/platform/partitions")
+    def partitions_page() -> str:
+        told = g.signed.api.get("platform")
+        holder = next((each for each in told["programs"] if each["name"] == HOLDER), None) or {}
+        return render_template(
+            "partitions.html",
+            holder=holder,
+            is_well=holder.get("ready", bool(holder) and "lack" not in holder),
+            partitions=[_partition(each, told["pressing"]) for each in told["partitions"]],
+            most=max((each["behind"] for each in told["partitions"]), default=0) or 1,
+        )
+
     @app.get(f"{ROOT}/platform/monitoring")
     def weaving_page() -> str:
         return render_template("weaving.html", told=g.signed.api.get("platform", "monitoring"))
+
+
+def _partition(told: dict[str, Any], pressing: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a partition with the names of those who press there."""
+    there = [each["tenant"] for each in pressing if each["partition"] == told["partition"]]
+    return {**told, "pressing": there}
 
 
 def _slowest(api: Api, by: str) -> dict[str, Any] | None:

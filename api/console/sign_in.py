@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import quote
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 from flask import (
     Flask,
@@ -27,6 +29,10 @@ from servioticy.identity.console_sessions import ConsoleSessions
 from servioticy.ports.addresses import Address, Addresses
 from servioticy.refusals import Conflict, TooMany
 
+if TYPE_CHECKING:
+    from servioticy.identity.logins import Granted, Login
+
+SIGN_IN = f"{ROOT}/sign-in"
 MAX_TOKEN = 8_192
 """Characters: tokens of issuers are long."""
 UNKNOWN = "This token is not known, or has ended. Look whether all of it is there."
@@ -39,8 +45,8 @@ UNSAFE = (
 )
 
 
-class _WrongError(Conflict):
-    """A token that opens nothing here."""
+class WrongError(Conflict):
+    """Something that opens nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,56 +57,90 @@ class Signing:
     sessions: ConsoleSessions
     seconds: float
     """how long a session is good"""
+    login: Login | None = None
+    """where persons sign in by their browser; None: nowhere"""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Who comes in, and how the page looks before that."""
+
+    signing: Signing
+    guard: Guard
+    attempts: Attempts = field(default_factory=Attempts)
+
+    def shown(
+        self, message: str = "", status: int = 200, wanted: str | None = None
+    ) -> tuple[str, int]:
+        """Return the page at which one signs in, with what is wrong."""
+        login, place = self.signing.login, self.guard.place
+        page = render_template(
+            "sign_in.html",
+            message=message,
+            next=next_page(request.values.get("next", "") if wanted is None else wanted),
+            tenant=request.values.get("tenant", ""),
+            unsafe="" if place.may_sign_in else UNSAFE,
+            issuer=urlsplit(login.issuer).netloc if login else "",
+            leaving=login.leaving if login and request.args.get("left") else "",
+        )
+        return page, status
+
+    def counted(self) -> AbstractContextManager[None]:
+        """Count what is refused inside by where it comes from. Raises TooMany."""
+        return self.attempts.counted(request.environ.get("REMOTE_ADDR", ""))
+
+    def let_in(self, response: Any, token: str, granted: Granted | None = None) -> None:
+        """Begin a session for who has shown a token. Raises WrongError, TooMany, Unavailable."""
+        with self.counted():
+            found = _known(token, self.signing.addresses)
+        if g.signed is not None:
+            self.signing.sessions.end(g.signed.secret)
+        more = (granted.renewal, granted.seconds) if granted else ()
+        secret = self.signing.sessions.begin(token, found, self.signing.seconds, *more)
+        keep(response, self.guard, self.guard.place.cookie, secret)
 
 
 def address(base: str, wanted: str = "") -> str:
     """Return where to sign in; one gets to the page that was `wanted` from there."""
     query = f"?next={quote(wanted, safe='/')}" if wanted.startswith(f"{ROOT}/") else ""
-    return f"{base}{ROOT}/sign-in{query}"
+    return f"{base}{SIGN_IN}{query}"
 
 
-def add(app: Flask, signing: Signing, guard: Guard) -> None:
-    """`/console/sign-in` and `/console/sign-out`."""
-    attempts, place = Attempts(), guard.place
+def add(app: Flask, signing: Signing, guard: Guard) -> Door:
+    """`/console/sign-in`, `/console/sign-out` and `/console/session`."""
+    door, place = Door(signing, guard), guard.place
 
-    def shown(message: str = "", status: int = 200) -> tuple[str, int]:
-        wanted = _next(request.values.get("next", ""))
-        unsafe = "" if place.may_sign_in else UNSAFE
-        page = render_template("sign_in.html", message=message, next=wanted, unsafe=unsafe)
-        return page, status
-
-    @app.get(f"{ROOT}/sign-in")
+    @app.get(SIGN_IN)
     def sign_in() -> Any:
         if g.signed is not None:
             return redirect(f"{place.base}{ROOT}/", 303)
-        return shown()
+        return door.shown()
 
-    @app.post(f"{ROOT}/sign-in")
+    @app.post(SIGN_IN)
     def do_sign_in() -> Any:
         if not place.may_sign_in:
-            return shown(status=403)
-        token = read_token(request.form.get("token", "").strip()[:MAX_TOKEN])
+            return door.shown(status=403)
+        response = redirect(f"{place.base}{next_page(request.form.get('next', ''))}", 303)
         try:
-            with attempts.counted(request.environ.get("REMOTE_ADDR", "")):
-                found = _known(token, signing.addresses)
+            door.let_in(response, read_token(request.form.get("token", "").strip()[:MAX_TOKEN]))
         except TooMany:
-            return shown(TOO_MANY, 429)
-        except _WrongError as wrong:
-            return shown(str(wrong), 403)
-        if g.signed is not None:
-            signing.sessions.end(g.signed.secret)
-        secret = signing.sessions.begin(token, found, signing.seconds)
-        response = redirect(f"{place.base}{_next(request.form.get('next', ''))}", 303)
-        _set(response, secret, guard)
+            return door.shown(TOO_MANY, 429)
+        except WrongError as wrong:
+            return door.shown(str(wrong), 403)
         return response
+
+    @app.get(f"{ROOT}/session")
+    def session() -> Any:
+        """Tell a page whether it is still signed in; what is due is renewed by that."""
+        return "", HTTPStatus.NO_CONTENT if g.signed is not None else HTTPStatus.UNAUTHORIZED
 
     @app.post(f"{ROOT}/sign-out")
     def sign_out() -> Any:
         signing.sessions.end(g.signed.secret)
-        return forgotten(redirect(address(place.base), 303))
+        return forgotten(redirect(f"{address(place.base)}?left=1", 303))
 
     def forgotten(response: Any) -> Any:
-        _set(response, "", guard)
+        keep(response, guard, place.cookie, "")
         response.headers["Clear-Site-Data"] = '"cache"'
         return response
 
@@ -109,9 +149,10 @@ def add(app: Flask, signing: Signing, guard: Guard) -> None:
         if g.signed is not None:
             signing.sessions.end(g.signed.secret)
             g.signed = None
-        return forgotten(make_response(shown(message, 403)))
+        return forgotten(make_response(door.shown(message, 403)))
 
     app.extensions["signed_out"] = ended
+    return door
 
 
 def signed_out(message: str) -> Any:
@@ -121,33 +162,40 @@ def signed_out(message: str) -> Any:
 
 
 def _known(token: str, addresses: Addresses) -> Address:
-    """Return whose token it is. Raises Conflict where it opens nothing here."""
+    """Return whose token it is. Raises WrongError where it opens nothing here."""
     if not token:
-        raise _WrongError("Enter your token.")
+        raise WrongError("Enter your token.")
     try:
         found = addresses.address(token.replace("\0", ""), None, None)
     except Stranger as stranger:
-        raise _WrongError(str(stranger)) from stranger
+        raise WrongError(str(stranger)) from stranger
     if found is None:
-        raise _WrongError(UNKNOWN)
+        raise WrongError(UNKNOWN)
     if found.scope.service_object is not None:
-        raise _WrongError(OF_A_DEVICE)
+        raise WrongError(OF_A_DEVICE)
     return found
 
 
-def _next(wanted: str) -> str:
+def next_page(wanted: str) -> str:
     """Return a page of ours, whatever a link says."""
     is_ours = wanted.startswith(f"{ROOT}/") and not wanted.startswith(f"{ROOT}/sign-")
     return wanted if is_ours and "\\" not in wanted and "//" not in wanted else f"{ROOT}/"
 
 
-def _set(response: Response | Any, secret: str, guard: Guard) -> None:
+def keep(
+    response: Response | Any, guard: Guard, name: str, content: str, *, seconds: int | None = None
+) -> None:
+    """Have the browser keep a cookie; without content: keep it no more.
+
+    With `seconds` it comes along from a page of others, too, but for changes: the way back from
+    an issuer begins there.
+    """
     response.set_cookie(
-        guard.place.cookie,
-        secret,
-        max_age=None if secret else 0,
+        name,
+        content,
+        max_age=seconds if content else 0,
         path="/",
         secure=guard.place.is_secure,
         httponly=True,
-        samesite="Strict",
+        samesite="Strict" if seconds is None else "Lax",
     )

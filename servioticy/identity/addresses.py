@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from servioticy.errors import Stranger, Unavailable
 from servioticy.identity.tokens import Tokens, Verified
 from servioticy.ports.addresses import Address, Lookup, LookupByPerson, StoredAddresses
+
+if TYPE_CHECKING:
+    from servioticy.identity.logins import Login
 
 BEFORE = "~"
 """Stands between the name of the tenant, percent-encoded, and the token."""
@@ -29,9 +33,12 @@ class AddressesOfPersons:
         tokens: Tokens,
         default_tenant: str = "",
         clock: Callable[[], float] = time.time,
+        login: Login | None = None,
     ) -> None:
         self.issuers = tokens.issuers
         """The keys of each, which are asked for beside all requests."""
+        self.login = login
+        """Where persons sign in to the console; None: nowhere."""
         self._stored = stored
         self._tokens = tokens
         self._default_tenant = default_tenant

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from servioticy.domain.tokens import digest
 from servioticy.identity.sealing import sealed, unsealed
@@ -19,6 +19,10 @@ from servioticy.ports.statements import Statements
 
 MOST = 100
 """Of a tenant; another one ends the oldest."""
+RENEWED_AFTER = 0.7
+"""Of the time for which its token is good."""
+AGAIN_SECONDS = 20.0
+"""After which it is tried again to renew it, whatever has become of who did."""
 PREFIX = "console "
 """Of what delivery takes for a token when it is a session: no token has a blank in it."""
 
@@ -29,6 +33,11 @@ class Session(NamedTuple):
     token: str
     expires_in: float
     """seconds"""
+    tenant: int = 0
+    is_due: bool = False
+    """whether its token is to be renewed"""
+    has_ended: bool = False
+    """whether it has ended, while there is something for which the issuer gives another one"""
 
 
 class ConsoleSessions:
@@ -37,8 +46,18 @@ class ConsoleSessions:
     def __init__(self, stored: Statements) -> None:
         self._stored = stored
 
-    def begin(self, token: str, address: Address, seconds: float) -> str:
-        """Return the secret of a new session for who has shown the token. Raises Unavailable."""
+    def begin(
+        self,
+        token: str,
+        address: Address,
+        seconds: float,
+        renewal: str | None = None,
+        token_seconds: float = 0.0,
+    ) -> str:
+        """Return the secret of a new session for who has shown the token. Raises Unavailable.
+
+        `renewal`: for which its issuer gives another token; this one is good for `token_seconds`.
+        """
         secret = secrets.token_urlsafe(32)
         self._stored.rows(
             "begin",
@@ -48,6 +67,7 @@ class ConsoleSessions:
             known_by=address.known_by,
             seconds=seconds,
             keep=MOST - 1,
+            **_renewing(secret, renewal, token_seconds),
         )
         return secret
 
@@ -55,11 +75,33 @@ class ConsoleSessions:
         """Return what the secret stands for; None: nothing, or not any more."""
         row = self._stored.row("session", digest=digest(secret)) if secret else None
         token = None if row is None else unsealed(bytes(row[0]), secret)
-        return None if row is None or token is None else Session(token, row[1])
+        return None if row is None or token is None else Session(token, *row[1:])
+
+    def claim(self, secret: str) -> str | None:
+        """Return what the token is renewed with, where it is due and nobody else renews it now."""
+        row = self._stored.row("claim", digest=digest(secret), again=AGAIN_SECONDS)
+        return None if row is None else unsealed(bytes(row[0]), secret)
+
+    def renew(self, secret: str, token: str, renewal: str, token_seconds: float) -> None:
+        """Let it go on with this token."""
+        values = _renewing(secret, renewal, token_seconds)
+        self._stored.rows("renew", digest=digest(secret), token=sealed(token, secret), **values)
+
+    def keep_as_it_is(self, secret: str) -> None:
+        """Let it end with its token: its issuer gives no other one."""
+        self._stored.rows("keep_as_it_is", digest=digest(secret))
 
     def end(self, secret: str) -> None:
         """End it, and what was opened with it."""
         self._stored.rows("end", digest=digest(secret))
+
+
+def _renewing(secret: str, renewal: str | None, token_seconds: float) -> dict[str, Any]:
+    if renewal is None:
+        return {"renewal": None, "renew_in": None, "token_seconds": None}
+    renew_in = max(1.0, token_seconds * RENEWED_AFTER)
+    kept = sealed(renewal, secret)
+    return {"renewal": kept, "renew_in": renew_in, "token_seconds": token_seconds}
 
 
 def answer_to_forgeries(secret: str) -> str:

@@ -17,3 +17,10 @@ class NoKeys(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("The keys of the token's issuer are not known yet")
+
+
+class NotGranted(Stranger):
+    """The issuer has not let somebody in, or not so that it counts here, and why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The issuer has not let you in: {reason}")

@@ -1,4 +1,4 @@
-"""Asks an issuer for its keys: what it says of itself, and then where that says the keys are.
+"""Asks an issuer: what it says of itself, where that says its keys are, and tokens for a code.
 
 Beside the client the only importer of httpx.
 """
@@ -6,6 +6,8 @@ Beside the client the only importer of httpx.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -19,6 +21,9 @@ MAX_BYTES = 262_144
 SECONDS = 10.0
 """For all that is asked, however slowly it comes."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+Tell = Callable[[Mapping[str, Any]], None]
+"""Is told what an issuer says of itself."""
+_Found = TypeVar("_Found")
 
 
 def is_safe(url: object, *, elsewhere: bool = False) -> bool:
@@ -37,21 +42,38 @@ def is_safe(url: object, *, elsewhere: bool = False) -> bool:
     return bool(host) and (parts.scheme == "https" or (is_here and not elsewhere))
 
 
-def fetch(issuer: str) -> list[PublicKey]:
+def fetch(issuer: str, tell: Tell | None = None) -> list[PublicKey]:
     """Return the keys of an issuer. Raises Unavailable, with the reason."""
-    return asyncio.run(_in_time(issuer))
+    return asyncio.run(_in_time(issuer, lambda client: _keys(client, issuer, tell)))
 
 
-async def _in_time(issuer: str) -> list[PublicKey]:
+def post(
+    url: str, form: Mapping[str, str], account: tuple[str, str] | None = None
+) -> tuple[int, object]:
+    """Send a form, as an account with its password; return the status and the JSON of the answer.
+
+    None where that is none. Raises Unavailable.
+    """
+    sent: dict[str, Any] = {"data": dict(form)}
+    if account is not None:
+        sent["auth"] = httpx.BasicAuth(*account)
+    status, body = asyncio.run(_in_time(url, lambda client: _answer(client, "POST", url, **sent)))
+    try:
+        return status, orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return status, None
+
+
+async def _in_time(whom: str, ask: Callable[[httpx.AsyncClient], Awaitable[_Found]]) -> _Found:
     # The time limits of httpx begin anew with each byte that comes.
     try:
         async with asyncio.timeout(SECONDS), httpx.AsyncClient(timeout=SECONDS) as client:
-            return await _keys(client, issuer)
+            return await ask(client)
     except TimeoutError as error:
-        raise Unavailable(f"{issuer} takes longer than {SECONDS:g} seconds") from error
+        raise Unavailable(f"{whom} takes longer than {SECONDS:g} seconds") from error
 
 
-async def _keys(client: httpx.AsyncClient, issuer: str) -> list[PublicKey]:
+async def _keys(client: httpx.AsyncClient, issuer: str, tell: Tell | None) -> list[PublicKey]:
     said = await _document(client, issuer.rstrip("/") + DISCOVERY)
     if not isinstance(said, dict) or said.get("issuer") != issuer:
         raise Unavailable(f"{issuer}{DISCOVERY} is about another issuer")
@@ -59,28 +81,40 @@ async def _keys(client: httpx.AsyncClient, issuer: str) -> list[PublicKey]:
     if not isinstance(place, str) or not is_safe(place, elsewhere=issuer.startswith("https:")):
         raise Unavailable(f"{issuer} names no https:// address of its keys")
     try:
-        return read_keys(await _document(client, place))
+        keys = read_keys(await _document(client, place))
     except ValueError as error:
         raise Unavailable(f"{place}: {error}") from error
+    if tell is not None:
+        tell(said)
+    return keys
 
 
 async def _document(client: httpx.AsyncClient, url: str) -> object:
     """Return what JSON there is. Raises Unavailable."""
+    status, body = await _answer(client, "GET", url)
+    if status != httpx.codes.OK:
+        raise Unavailable(f"{url} answers {status}")
+    try:
+        document: object = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Unavailable(f"{url} is no JSON") from error
+    return document
+
+
+async def _answer(
+    client: httpx.AsyncClient, method: str, url: str, **sent: Any
+) -> tuple[int, bytes]:
+    """Return what is answered: the status and all of the body. Raises Unavailable."""
     found = bytearray()
     try:
-        async with client.stream("GET", url, headers=_HEADERS) as answer:
-            if answer.status_code != httpx.codes.OK:
-                raise Unavailable(f"{url} answers {answer.status_code}")
+        async with client.stream(method, url, headers=_HEADERS, **sent) as answer:
             async for part in answer.aiter_bytes():
                 found += part
                 if len(found) > MAX_BYTES:
                     raise Unavailable(f"{url} has more than {MAX_BYTES} bytes")
-        document: object = orjson.loads(found)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise Unavailable(f"{url}: {str(error) or type(error).__name__}") from error
-    except orjson.JSONDecodeError as error:
-        raise Unavailable(f"{url} is no JSON") from error
-    return document
+    return answer.status_code, bytes(found)
 
 
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}

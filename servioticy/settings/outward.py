@@ -284,3 +284,21 @@ class Identity:
     leeway_seconds: Annotated[float, Meta(ge=0, le=600)] = setting(
         30.0, "how far an issuer's clock and ours may be apart"
     )
+    client: str = setting(
+        "",
+        "our client at the first of `oidc_issuers`, by which persons sign in to the console "
+        "(empty: they show a token)",
+    )
+    client_secret: str = setting(
+        "", "its secret (empty: it has none, and is known by PKCE)", secret=True
+    )
+    scope: str = setting(
+        "openid",
+        "what the console asks for them; `openid offline_access` where that is what lets a "
+        "session go on when a token ends",
+    )
+    parameters: str = setting(
+        "",
+        "what the issuer is asked with beside, as resource=https://iot.example.org, or "
+        "audience=..., where tokens are for this platform only then",
+    )

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import httpx
 from browsing import Person, browser, fresh, visitor
 from cellars import Cellar, cellar
 from flaky_receiver import FlakyReceiver
+from operator_folders import write
 from playwright.sync_api import Browser
 from running_platform import RunningPlatform, until
 
+from operators import archives
+
 __all__ = ["browser", "cellar", "fresh", "visitor"]
+
+HOT = """from servioticy_operator import serve
+
+
+def hot(event, state):
+    yield {"v": event.value("v")}
+
+
+"""
 
 
 def test_an_update_leads_to_what_became_of_it(visitor: Person, cellar: Cellar) -> None:
@@ -116,6 +130,99 @@ def test_a_stream_is_filled_from_history_and_followed(visitor: Person, cellar: C
     visitor.look("jobs")
 
 
+def test_a_workflow_is_made_sent_to_and_watched(visitor: Person, fresh: str) -> None:
+    """As it is offered; what comes out, and what has died, appears without a reload."""
+    visitor.sign_in(fresh)
+    visitor.press("Workflows", role="link")
+    visitor.sees("There is no workflow yet")
+    visitor.press("New workflow", role="link")
+    text = visitor.page.get_by_role("textbox", name="Document", exact=True)
+    text.wait_for()
+    visitor.look("workflow-new")
+    whole = text.input_value()
+    visitor.find("textbox", "Document")
+    visitor.page.keyboard.press("Control+A")
+    wrong = whole.replace("return {", "throw new Error('too hot'); return {")
+    visitor.page.keyboard.insert_text(
+        wrong.replace('"classify": {', '"classify": {"attempts": 1,')
+    )
+    visitor.press("Make it")
+    visitor.sees("The workflow is made")
+
+    atoms = json.dumps([{"celsius": 35}, {"celsius": -273.2}])
+    visitor.write("Atoms (a JSON object, or a list of them)", atoms)
+    visitor.press("Send")
+    visitor.sees("The atoms were accepted.")
+    visitor.page.locator("[data-part=dead]", has_text="too hot").wait_for()
+    visitor.page.locator(".node.wrong[data-box=classify]").wait_for()
+    visitor.press("Document", role="link")
+    visitor.find("textbox", "Document")
+    visitor.page.keyboard.press("Control+A")
+    visitor.page.keyboard.insert_text(whole)
+    visitor.press("Save as a new version")
+    visitor.sees("The new version is in force")
+    visitor.write("Atoms (a JSON object, or a list of them)", atoms)
+    visitor.press("Send")
+    visitor.page.locator("[data-part=results] code", has_text='"hot":true').wait_for()
+    visitor.look("workflow")
+    visitor.press("Put in force again version 1")
+    visitor.sees("The version is in force again")
+    visitor.press("Workflows", role="link")
+    visitor.page.get_by_role("row", name="Readings").wait_for()
+    visitor.look("workflows")
+
+
+def test_an_operator_is_watched_and_computes_by_another_version(
+    visitor: Person, cellar: Cellar, tmp_path: Path
+) -> None:
+    for number in (1, 2):
+        main = f"{HOT}print({number}, flush=True)\nserve(hot)\n"
+        content = archives.pack(write(tmp_path / str(number), main, name="filter"))
+        url = f"http://127.0.0.1:{cellar.platform.api_port}/operators/filter"
+        answer = httpx.put(url, content=content, headers={"Authorization": cellar.token})
+        assert answer.status_code == httpx.codes.CREATED, answer.text
+    by = {"name": "filter", "version": 1, "inputs": ["a"]}
+    value = {"channels": {"v": {"type": "number"}}}
+    streams = {"a": value, "hot": {"operator": by, **value}}
+    id_ = cellar.ask("POST", "/", {"version": "0.2.0", "name": "Oven", "streams": streams})["id"]
+    update = {"channels": {"v": {"current-value": 1}}, "lastUpdate": cellar.newest}
+    cellar.ask("PUT", f"/{id_}/streams/a", update)
+
+    visitor.sign_in(cellar.token)
+    visitor.press("Operators", role="link")
+    visitor.press("filter", role="link")
+    visitor.sees("Oven \u203a hot")
+    visitor.look("operator")
+    until(lambda: bool(cellar.ask("GET", "/operators/filter/1")["runs"]), 60)
+    visitor.press("Compute by it Oven \u203a hot")
+    visitor.sees("The stream is computed by this version from now on.")
+    visitor.press("Operators", role="link")
+    visitor.look("operators")
+    visitor.open("/console/operators/filter/1")
+    visitor.sees("How it runs")
+    visitor.look("operator-version")
+    visitor.open(f"/console/streams/{id_}/hot")
+    visitor.press("version 2", role="link")
+    visitor.sees("256MiB at most")
+
+
+def test_a_stream_is_measured_by_the_minute(visitor: Person, cellar: Cellar) -> None:
+    visitor.sign_in(cellar.token)
+    visitor.open(f"/console/streams/{cellar.derived}/fahrenheit")
+    visitor.press("Measure it by the minute", role="link")
+    visitor.press("Measure it")
+    visitor.sees("From now on the stream is measured")
+    cellar.send(cellar.newest, 20)
+    path = "/monitoring/aspects"
+    (aspect,) = cellar.ask("GET", path)["data"]
+    until(lambda: bool(cellar.ask("GET", f"{path}/{aspect['id']}/series")["data"]), 60)
+    visitor.page.reload()
+    visitor.page.get_by_role("row", name="emitted 1").wait_for()
+    visitor.look("measured")
+    visitor.press("Measure it no more")
+    visitor.sees("Nothing is measured.")
+
+
 def test_more_streams_than_can_be_seen_are_boxes_that_open(
     visitor: Person, cellar: Cellar
 ) -> None:
@@ -184,8 +291,6 @@ def test_who_operates_the_platform_sees_its_programs_and_the_slowest(
     visitor.press("Usage", role="link")
     visitor.press("The whole platform", role="link")
     visitor.page.get_by_role("row", name="pipeline ready").wait_for()
-    for partition in ("0", "1"):
-        visitor.page.get_by_role("row", name=f"{partition} 0 0").wait_for()
     assert visitor.page.get_by_text("not ready").count() == 0
     cellar.send(cellar.newest, 20)
     until(lambda: cellar.derived in _slowest(platform), 60)
@@ -194,6 +299,10 @@ def test_who_operates_the_platform_sees_its_programs_and_the_slowest(
     visitor.press("By what a computation takes", role="link")
     visitor.page.get_by_role("row", name=f"fahrenheit {cellar.derived}").wait_for()
     visitor.look("platform")
+    visitor.press("Partitions", role="link")
+    for partition in ("0", "1"):
+        visitor.page.get_by_role("row", name=f"{partition} 0 0").wait_for()
+    visitor.look("partitions")
 
 
 def test_who_operates_the_platform_sees_what_is_woven(

@@ -29,7 +29,7 @@ class Cellar:
         self.sent = 0
         self.newest = int(time.time() * 1000) - STEP
         channels = {"temperature": {"type": "number", "unit": "Cel"}, "door": {"type": "boolean"}}
-        self.device = self._asked(
+        self.device = self.ask(
             "POST", "/", {"name": "Cellar", "streams": {"air": {"channels": channels}}}
         )["id"]
         derived = {"type": "number", "unit": "F", "current-value": CODE}
@@ -39,20 +39,20 @@ class Cellar:
             "groups": {"device": {"soIds": [self.device], "stream": "air"}},
             "streams": {"fahrenheit": {"channels": {"fahrenheit": derived}}},
         }
-        self.derived = self._asked("POST", "/", document)["id"]
+        self.derived = self.ask("POST", "/", document)["id"]
         self.subscribe({"callback": "pubsub", "destination": "display"})
 
     def create(self, name: str, streams: int) -> str:
         """Make another device with so many streams; return its id."""
         stream = {"channels": {"v": {"type": "number"}}}
         document = {"name": name, "streams": {f"s{number}": stream for number in range(streams)}}
-        id_: str = self._asked("POST", "/", document)["id"]
+        id_: str = self.ask("POST", "/", document)["id"]
         return id_
 
     def subscribe(self, wanted: dict[str, Any]) -> str:
         """Subscribe to what the device sends; return the id."""
         path = f"/{self.device}/streams/air/subscriptions"
-        id_: str = self._asked("POST", path, wanted)["id"]
+        id_: str = self.ask("POST", path, wanted)["id"]
         return id_
 
     def send_history(self) -> None:
@@ -61,7 +61,7 @@ class Cellar:
         updates = [_update(first + number * STEP, 20 + number % 7 / 2) for number in range(COUNT)]
         for begin in range(0, COUNT, 1_000):
             batch = updates[begin : begin + 1_000]
-            self._asked("POST", f"/{self.device}/streams/air/updates", batch)
+            self.ask("POST", f"/{self.device}/streams/air/updates", batch)
         self.sent += COUNT
         until(lambda: sum(self.status().values()) >= COUNT, SECONDS)
 
@@ -69,14 +69,15 @@ class Cellar:
         """Send one more."""
         self.sent += 1
         body = _update(timestamp, temperature)
-        self._asked("PUT", f"/{self.device}/streams/air", body)
+        self.ask("PUT", f"/{self.device}/streams/air", body)
 
     def status(self) -> dict[str, int]:
         """How often computations have ended how."""
-        told = self._asked("GET", f"/{self.derived}/streams/fahrenheit/status")
+        told = self.ask("GET", f"/{self.derived}/streams/fahrenheit/status")
         return {each["verdict"]: each["count"] for each in told["verdicts"]}
 
-    def _asked(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Return what the API answers to the tenant, which has to be good."""
         status, _, answer = self.platform.request(method, path, body, self.token)
         assert status < 300, answer
         return json.loads(answer)

@@ -129,21 +129,26 @@ class RealIssuer:
         asked = {**own, "response_type": "code", "scope": "openid use"}
         asked |= {"code_challenge": challenge.rstrip(b"=").decode()}
         asked |= {"code_challenge_method": "S256"}
-        with httpx.Client(base_url=self.url, trust_env=False, timeout=20) as browser:
-            place = str(browser.get("/auth", params=asked).headers["Location"])
-            while not place.startswith(CALLBACK):
+        back = self.back(httpx.URL(f"{self.url}/auth", params=asked), subject)
+        wanted = {**own, "grant_type": "authorization_code", "code": back.params["code"]}
+        with httpx.Client(base_url=self.url, trust_env=False, timeout=60) as browser:
+            answer = browser.post("/token", data={**wanted, "code_verifier": verifier})
+        assert answer.status_code == httpx.codes.OK, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def back(self, there: httpx.URL, subject: str) -> httpx.URL:
+        """Log in where an application has sent the browser; return where that is sent back to."""
+        with httpx.Client(base_url=self.url, trust_env=False, timeout=60) as browser:
+            place = str(browser.get(there).headers["Location"])
+            while not place.startswith(there.params["redirect_uri"]):
                 page = browser.get(place)
                 if page.status_code == httpx.codes.OK:
                     (prompt,) = re.findall(r'name="prompt" value="(\w+)"', page.text)
                     filled = {"prompt": prompt, "login": subject, "password": "of a test"}
                     page = browser.post(place, data=filled)
                 place = page.headers["Location"]
-            code = httpx.URL(place).params["code"]
-            wanted = {**own, "grant_type": "authorization_code", "code": code}
-            answer = browser.post("/token", data={**wanted, "code_verifier": verifier})
-        assert answer.status_code == httpx.codes.OK, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        return httpx.URL(place)
 
     def _answers(self) -> bool:
         assert self._program is not None and self._program.poll() is None

@@ -45,6 +45,9 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "addresses.addresses": ({"tokens", "service_objects", "streams"}, WHO),
     "addresses.addresses_of_members": ({"service_objects", "streams", "members"}, WHO),
     "console_sessions.session": ({"console_sessions"}, WHO),
+    "console_sessions.claim": ({"console_sessions"}, WHO),
+    "console_sessions.renew": ({"console_sessions"}, WHO),
+    "console_sessions.keep_as_it_is": ({"console_sessions"}, WHO),
     "console_sessions.end": ({"console_sessions"}, WHO),
     "subscriptions.subscription": (
         {"subscriptions", "streams", "service_objects", "cursors"},

@@ -87,6 +87,7 @@ WHY = {
     "servioticy/embedded/downloads.py:fetch": OURS,
     "servioticy/doors/certificate.py:Certificate.start": OURS,
     "servioticy/identity/keys.py:IssuerKeys.start": OURS,
+    "servioticy/identity/logins.py:_Places.__init__": BRIEF,
     "servioticy/logs.py:_tell_now_and_then": OURS,
     "servioticy/messaging/consumer.py:EmittedReader.start": OURS,
     "servioticy/messaging/emitted_pages.py:KafkaEmittedPages.__init__": (

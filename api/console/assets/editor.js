@@ -23,13 +23,15 @@ function goTo(place) {
   text.scrollTop = Math.max(0, (lines - 4) * height);
 }
 
-insert.hidden = false;
-insert.addEventListener("click", putIn);
-name.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter") return;
-  event.preventDefault(); // else it would save
-  putIn();
-});
+if (insert !== null) {
+  insert.hidden = false;
+  insert.addEventListener("click", putIn);
+  name.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // else it would save
+    putIn();
+  });
+}
 for (const button of document.querySelectorAll("button[data-goes]")) {
   button.hidden = false;
   button.addEventListener("click", () => goTo(Number(button.dataset.goes)));

@@ -49,9 +49,16 @@ export class Live {
     socket.addEventListener("message", (message) => this.#hear(JSON.parse(message.data)));
     socket.addEventListener("close", () => {
       this.#state("away");
-      setTimeout(() => this.#open(), this.#pause * (0.5 + Math.random() / 2));
+      setTimeout(() => this.#again(), this.#pause * (0.5 + Math.random() / 2));
       this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE);
     });
+  }
+
+  /** Open it once more, unless nobody is signed in any more; by asking that a session is renewed. */
+  async #again() {
+    const answer = await fetch(`${document.body.dataset.root}/session`).catch(() => null);
+    if (answer !== null && answer.status === 401) location.reload();
+    else this.#open();
   }
 
   #subscribe(id) {

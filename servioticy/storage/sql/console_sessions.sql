@@ -12,16 +12,48 @@ WITH kept AS (
      WHERE tenant_id = %(tenant)s
        AND digest NOT IN (SELECT digest FROM kept)
 )
-INSERT INTO console_sessions (digest, tenant_id, token, known_by, expires_at)
+INSERT INTO console_sessions
+       (digest, tenant_id, token, known_by, expires_at, renewal, renew_at, token_ends_at)
 VALUES (%(digest)s, %(tenant)s, %(token)s, %(known_by)s,
-        now() + make_interval(secs => %(seconds)s));
+        now() + make_interval(secs => %(seconds)s), %(renewal)s,
+        now() + make_interval(secs => %(renew_in)s),
+        now() + make_interval(secs => %(token_seconds)s));
 
 -- session --
 -- Between tenants: before it is known who asks there is no tenant to name.
-SELECT token, extract(epoch FROM expires_at - now())::double precision
+SELECT token, extract(epoch FROM expires_at - now())::double precision, tenant_id,
+       renewal IS NOT NULL AND renew_at <= now(),
+       renewal IS NOT NULL AND token_ends_at <= now()
   FROM console_sessions
  WHERE digest = %(digest)s
    AND expires_at > now();
+
+-- claim --
+-- Between tenants: whoever has the cookie may renew it.
+-- Who gets the row renews it; nobody else does before it is time to try again.
+UPDATE console_sessions
+   SET renew_at = now() + make_interval(secs => %(again)s)
+ WHERE digest = %(digest)s
+   AND renewal IS NOT NULL
+   AND renew_at <= now()
+RETURNING renewal;
+
+-- renew --
+-- Between tenants: whoever has the cookie may renew it.
+UPDATE console_sessions
+   SET token = %(token)s,
+       renewal = %(renewal)s,
+       renew_at = now() + make_interval(secs => %(renew_in)s),
+       token_ends_at = now() + make_interval(secs => %(token_seconds)s)
+ WHERE digest = %(digest)s;
+
+-- keep_as_it_is --
+-- Between tenants: whoever has the cookie may renew it.
+UPDATE console_sessions
+   SET renewal = NULL,
+       renew_at = NULL,
+       token_ends_at = NULL
+ WHERE digest = %(digest)s;
 
 -- end --
 -- Between tenants: whoever has the cookie may end it.

@@ -71,6 +71,14 @@ def test_who_presses_is_called_by_its_name(
     page = signed_in(served, operator.token).get("/console/platform").text
     assert "0.50 s" in page
     assert "alice" in page
+    monkeypatch.setattr(
+        Programs,
+        "told",
+        lambda _self: {**told, "partitions": [{"partition": 1, "behind": 7, "putOff": 9}]},
+    )
+    page = signed_in(served, operator.token).get("/console/platform/partitions").text
+    assert '<td data-name="Who presses there"><span>alice</span>' in page
+    assert '<span data-of="1" data-cell="behind">7</span>' in page
 
 
 def test_the_slowest_come_first(served: Served, operator: Caller, alice: Caller) -> None:

@@ -8,14 +8,19 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   clients: [{
     client_id: 'dashboard',
     application_type: 'native',
-    grant_types: ['authorization_code'],
+    grant_types: ['authorization_code', 'refresh_token'],
     id_token_signed_response_alg: 'ES256',
-    redirect_uris: ['http://127.0.0.1/callback'],
+    redirect_uris: [
+      'http://127.0.0.1/callback',
+      'http://127.0.0.1/console/sign-in/callback',
+      'http://localhost/console/sign-in/callback',
+    ],
     response_types: ['code'],
     token_endpoint_auth_method: 'none',
   }],
   cookies: { keys: ['of a test'] },
   jwks: { keys },
+  issueRefreshToken: (_context, client) => client.grantTypeAllowed('refresh_token'),
   findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
   features: {
     devInteractions: { enabled: true },

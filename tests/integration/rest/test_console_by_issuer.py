@@ -1,0 +1,315 @@
+"""Signing in to the console at an OpenID Connect provider of others, there and back again."""
+
+from __future__ import annotations
+
+import html
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+import waiting
+from api_builders import NOW, Caller, Platform, Served
+from browsing import Person, browser, person
+from console_visits import csrf
+from flask.testing import FlaskClient
+from playwright.sync_api import Browser
+from real_issuer import AUDIENCE, RealIssuer, real_issuer
+from werkzeug.serving import make_server
+from werkzeug.test import TestResponse
+
+from api.app import create_app
+from api.console import by_issuer
+from api.http.attempts import MOST as ATTEMPTS
+from sandbox.text import argument_names
+from servioticy.embedded import tcp_ports as ports
+from servioticy.identity import renewing
+from servioticy.identity.addresses import AddressesOfPersons
+from servioticy.identity.issuers import with_persons
+from servioticy.settings import Settings, changed
+from servioticy.storage.addresses import PostgresAddresses
+
+__all__ = ["browser"]
+
+COOKIE, PENDING = "servioticy-session", "servioticy-session-sign-in"
+CALLBACK = "/console/sign-in/callback"
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[RealIssuer]:
+    with real_issuer() as found:
+        yield found
+
+
+@pytest.fixture
+def settings(issuer: RealIssuer) -> Settings:
+    return changed(
+        Settings(),
+        api_port=ports.free(),
+        oidc_issuers=issuer.url,
+        oidc_audience=AUDIENCE,
+        oidc_client="dashboard",
+        oidc_scope="openid use",
+        oidc_parameters=f"resource={AUDIENCE}",
+    )
+
+
+@pytest.fixture
+def backend(database: Any, settings: Settings) -> Iterator[Platform]:
+    platform = Platform(database)
+    addresses = with_persons(PostgresAddresses(database.api), settings.identity)
+    assert isinstance(addresses, AddressesOfPersons)
+    platform.ports = replace(platform.ports, addresses=addresses)
+    yield platform
+    for each in addresses.issuers:
+        each.stop()
+
+
+@pytest.fixture
+def served(backend: Platform, settings: Settings) -> Served:
+    served = Served(create_app(backend.ports, settings, lambda: NOW, argument_names), backend)
+    login = getattr(backend.ports.addresses, "login", None)
+    assert login is not None
+    waiting.until(lambda: login.leaving != "")  # it has told of itself, and its keys
+    return served
+
+
+@pytest.fixture
+def tenant(served: Served) -> Caller:
+    found = served.tenant("ours")
+    wanted = {"subject": "alice", "role": "admin"}
+    assert found.ask("POST", "/members", json=wanted).status_code == 201
+    return found
+
+
+@pytest.fixture
+def client(served: Served) -> FlaskClient:
+    return served.app.test_client()
+
+
+def begun(client: FlaskClient, tenant: str = "ours", wanted: str = "/console/usage") -> httpx.URL:
+    """Where the browser is sent."""
+    form = {"tenant": tenant, "next": wanted}
+    answer = client.post("/console/sign-in/issuer", data=form)
+    assert answer.status_code == 200, answer.text
+    found = re.search('http-equiv="refresh" content="0; url=([^"]+)"', answer.text)
+    assert found is not None
+    return httpx.URL(html.unescape(found[1]))
+
+
+def finished(client: FlaskClient, back: httpx.URL) -> TestResponse:
+    return client.get(f"{CALLBACK}?{back.query.decode()}")
+
+
+def signed_in(client: FlaskClient, issuer: RealIssuer, subject: str = "alice") -> TestResponse:
+    return finished(client, issuer.back(begun(client), subject))
+
+
+def due(served: Served, *, ended: bool = False) -> None:
+    """Let the token of the session be one to be renewed; or one that has ended."""
+    column = "renew_at = now(), token_ends_at = now()" if ended else "renew_at = now()"
+    served.platform.database.rows(f"UPDATE console_sessions SET {column}")
+
+
+def stored(served: Served) -> tuple[bytes, bytes | None]:
+    ((token, renewal),) = served.platform.database.rows(
+        "SELECT token, renewal FROM console_sessions"
+    )
+    return bytes(token), None if renewal is None else bytes(renewal)
+
+
+def test_a_person_signs_in_acts_for_its_tenant_and_signs_out(
+    served: Served, client: FlaskClient, tenant: Caller, issuer: RealIssuer
+) -> None:
+    page = client.get("/console/sign-in?next=/console/usage").text
+    assert f"Sign in at 127.0.0.1:{issuer.port}" in page
+    answer = signed_in(client, issuer)
+
+    assert answer.status_code == 200, answer.text
+    assert 'content="0; url=/console/usage"' in answer.text
+    cookies = {each.partition("=")[0]: each for each in answer.headers.getlist("Set-Cookie")}
+    assert cookies.keys() == {COOKIE, PENDING}
+    assert "HttpOnly" in cookies[COOKIE] and "SameSite=Strict" in cookies[COOKIE]
+    assert "Max-Age=0" in cookies[PENDING]
+    assert client.get("/console/session").status_code == 204
+    so = tenant.create()
+    assert so in client.get("/console/devices").text
+
+    left = client.post("/console/sign-out", data={"csrf": csrf(client)})
+    page = client.get(left.headers["Location"]).text
+    assert f'href="{issuer.url}/session/end?client_id=dashboard"' in page
+    assert client.get("/console/session").status_code == 401
+
+
+def test_what_has_begun_is_kept_by_the_browser_alone(
+    served: Served, client: FlaskClient, tenant: Caller
+) -> None:
+    """And goes along on the way back, which begins at the issuer: so it is no strict cookie."""
+    answer = client.post("/console/sign-in/issuer", data={"tenant": "x" * 9_999})
+    (cookie,) = answer.headers.getlist("Set-Cookie")
+    assert "HttpOnly" in cookie and "SameSite=Lax" in cookie and "Max-Age=600" in cookie
+    assert len(cookie) < 1_500
+    assert served.platform.database.rows("SELECT FROM console_sessions") == []
+
+
+def test_a_code_counts_only_in_the_browser_that_has_begun(
+    served: Served, client: FlaskClient, tenant: Caller, issuer: RealIssuer
+) -> None:
+    """Else somebody could be signed in as another, by a link."""
+    back = issuer.back(begun(client), "alice")
+    other = served.app.test_client()
+    assert finished(other, back).status_code == 403
+    begun(other)
+    answer = finished(other, back)
+    assert (answer.status_code, "not begun in this browser" in answer.text) == (403, True)
+
+    assert finished(client, back).status_code == 200
+    client.delete_cookie(COOKIE)
+    assert finished(client, back).status_code == 403
+
+
+def test_whoever_takes_too_long_begins_again(
+    client: FlaskClient, tenant: Caller, issuer: RealIssuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back = issuer.back(begun(client), "alice")
+    monkeypatch.setattr(by_issuer, "SECONDS", -1)
+    assert finished(client, back).status_code == 403
+
+
+def test_what_the_issuer_says_is_wrong_is_told_as_text(
+    client: FlaskClient, tenant: Caller
+) -> None:
+    state = begun(client).params["state"]
+    query = {"error": "access_denied", "error_description": "<b>no", "state": state}
+    answer = client.get(CALLBACK, query_string=query)
+    assert (answer.status_code, "access_denied: &lt;b&gt;no" in answer.text) == (403, True)
+
+    state = begun(client).params["state"]
+    answer = client.get(CALLBACK, query_string={"iss": "https://x", "code": "1", "state": state})
+    assert "of another issuer" in answer.text
+    state = begun(client).params["state"]
+    answer = client.get(CALLBACK, query_string={"code": "made-up", "state": state})
+    assert (answer.status_code, "invalid_grant" in answer.text) == (403, True)
+
+
+def test_who_is_no_member_is_told_by_which_name_it_can_be_made_one(
+    served: Served, client: FlaskClient, tenant: Caller, issuer: RealIssuer
+) -> None:
+    answer = signed_in(client, issuer, "mallory")
+    assert (answer.status_code, f"mallory of {issuer.url}" in answer.text) == (403, True)
+    assert served.platform.database.rows("SELECT FROM console_sessions") == []
+
+
+def test_who_makes_up_codes_waits(client: FlaskClient, tenant: Caller) -> None:
+    statuses = []
+    for _ in range(int(ATTEMPTS) + 1):
+        state = begun(client).params["state"]
+        query = {"code": "x" * 5_000, "state": state}
+        statuses.append(client.get(CALLBACK, query_string=query).status_code)
+    assert (statuses[0], statuses[-1]) == (403, 429)
+
+
+def test_a_session_goes_on_with_another_token_before_one_ends(
+    served: Served, client: FlaskClient, tenant: Caller, issuer: RealIssuer
+) -> None:
+    """Twice, as the issuer gives another thing to renew it with each time."""
+    signed_in(client, issuer)
+    for ended in (False, True):
+        before = stored(served)
+        assert client.get("/console/session").status_code == 204
+        assert stored(served) == before, "it is not due"
+        due(served, ended=ended)
+        assert client.get("/console/devices").status_code == 200
+        after = stored(served)
+        assert None not in after
+        assert before[0] != after[0] and before[1] != after[1]
+
+
+def test_many_requests_at_once_renew_it_once(
+    served: Served, client: FlaskClient, tenant: Caller, issuer: RealIssuer
+) -> None:
+    """An issuer takes it for theft where the same thing is renewed twice."""
+    signed_in(client, issuer)
+    cookie = client.get_cookie(COOKIE)
+    assert cookie is not None
+    due(served, ended=True)
+    statuses = []
+
+    def ask() -> None:
+        other = served.app.test_client()
+        other.set_cookie(COOKIE, cookie.value)
+        statuses.append(other.get("/console/devices").status_code)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    # One that came while the issuer took its time may have been asked to try again.
+    assert set(statuses) <= {200, 503}
+    assert 200 in statuses
+    due(served)
+    assert client.get("/console/devices").status_code == 200
+
+
+def test_while_the_issuer_is_away_a_session_goes_on_until_its_token_ends(
+    served: Served,
+    client: FlaskClient,
+    tenant: Caller,
+    issuer: RealIssuer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(renewing, "WAIT_SECONDS", 0.1)
+    signed_in(client, issuer)
+    issuer.stop()
+    try:
+        due(served)
+        assert client.get("/console/devices").status_code == 200
+        due(served, ended=True)
+        assert [client.get("/console/devices").status_code for _ in range(2)] == [503, 503]
+        assert client.get("/console/api/service-objects").status_code == 503
+    finally:
+        issuer.start()
+    due(served, ended=True)
+    # It has forgotten all that it has given.
+    assert client.get("/console/devices").status_code == 303
+    assert client.get("/console/session").status_code == 401
+
+
+def test_a_browser_signs_in_though_the_issuer_is_another_site(
+    browser: Browser, served: Served, tenant: Caller, issuer: RealIssuer, settings: Settings
+) -> None:
+    """`localhost` and `127.0.0.1` are: what is strict, or not of ours, the browser refuses."""
+    tenant.create()
+    server = make_server("127.0.0.1", settings.api.port, served.app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        with person(browser, settings.api.port) as visitor:
+            visitor.url = f"http://localhost:{settings.api.port}"
+            visitor.page.route("**/favicon.ico", lambda route: route.abort())
+            _signs_in(visitor, issuer)
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+def _signs_in(visitor: Person, issuer: RealIssuer) -> None:
+    visitor.open("/console/usage")
+    visitor.sees("Sign in at 127.0.0.1")
+    visitor.look("sign-in-issuer")
+    visitor.write("Tenant", "ours")
+    visitor.press(f"Sign in at 127.0.0.1:{issuer.port}")
+    visitor.page.locator("input[name=login]").fill("alice")
+    visitor.page.locator("input[name=password]").fill("x")
+    visitor.page.keyboard.press("Enter")
+    visitor.page.get_by_role("button", name="Continue").click()
+    visitor.sees("Used in the last day")
+    assert visitor.page.evaluate("document.cookie") == ""
+    visitor.press("Sign out")
+    visitor.sees("sign out there, too")
+    visitor.look("signed-out")
+    visitor.wrong.clear()
