@@ -7,7 +7,8 @@ A frame is its length in four bytes, the largest first, and so many bytes of JSO
     the program            {"replies": [{"id", "outputs": [OUTPUT, ...], "state"}, or
                                         {"id", "error"}]}
     EVENT                  {"stream", "timestamp", "channels", "version", "correlation"}
-    OUTPUT                 {"event", "channels"}, and "timestamp" if it is not the event's
+    OUTPUT                 {"event", "channels"}, and "timestamp" if it is not the event's, and
+                           "stream" if it is of another one than the composite
 
 All questions of a frame are answered, in frames of one or several replies, before the next frame
 comes. What a program sends is bounded before it is parsed, and everything of it is looked at.
@@ -42,6 +43,7 @@ class _Output(msgspec.Struct, forbid_unknown_fields=True):
     event: int
     channels: dict[str, Any]
     timestamp: int | None = None
+    stream: str = ""
 
 
 class _Reply(msgspec.Struct, forbid_unknown_fields=True):
@@ -170,7 +172,8 @@ def _outputs(question: Question, said: Sequence[_Output]) -> list[ProgramOutput]
         size += len(channels)
         if size > MAX_REPLY_BYTES:
             _wrong(f"outputs of more than {MAX_REPLY_BYTES} bytes")
-        outputs.append(ProgramOutput(each.event, each.timestamp, channels))
+        size += len(each.stream)
+        outputs.append(ProgramOutput(each.event, each.timestamp, channels, each.stream))
     return outputs
 
 

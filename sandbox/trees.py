@@ -88,6 +88,8 @@ class Node:
     """It is woken by revisions of its inputs, and by nothing else."""
     brings: bool = False
     """Its updates bring all inputs of whom they wake, through FOLLOWS."""
+    sides: tuple[int, ...] = ()
+    """Composites whose updates are made by its computations, beside its own."""
 
     def comes(self, argument: int, number: int) -> bool:
         """Tell whether an input comes with what wakes the composite through `argument`."""

@@ -19,6 +19,7 @@ MAX_BYTES = 1_200_000
 MAX_OUTPUTS = 100
 """Of one event: so many updates come out at one place of the log."""
 
+MAX_STREAM = 200
 MAX_ERROR = 500
 """Characters."""
 
@@ -119,7 +120,9 @@ def _event(number: int, timestamp: int, outputs: Sequence[ProgramOutput]) -> Ans
     wrong = _wrong(outputs)
     if wrong:
         return AnsweredEvent(number, timestamp, (), wrong)
-    made = [AnsweredOutput(each.timestamp, msgspec.Raw(each.channels)) for each in outputs]
+    made = [
+        AnsweredOutput(each.timestamp, msgspec.Raw(each.channels), each.stream) for each in outputs
+    ]
     return AnsweredEvent(number, timestamp, tuple(made))
 
 
@@ -130,6 +133,8 @@ def _wrong(outputs: Sequence[ProgramOutput]) -> str:
     for each in outputs:
         if each.timestamp is not None and not 0 <= each.timestamp <= MAX_TIMESTAMP:
             return "the timestamp of an output is an integer from 0 to 2^63 - 1"
+        if len(each.stream) > MAX_STREAM or not each.stream.isprintable():
+            return f"the stream of an output is a name of {MAX_STREAM} characters at most"
         try:
             if not isinstance(orjson.loads(each.channels), dict):
                 return "the channels of an output are an object of values by their names"

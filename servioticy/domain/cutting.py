@@ -9,7 +9,7 @@ from typing import NamedTuple
 from servioticy.domain.known_streams import Entry, KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.domain.pauses import PAUSE, Paused
-from servioticy.domain.regions import Shared, Wakes, evaluator_of, find_woken, region_of
+from servioticy.domain.regions import Shared, Wakes, evaluator_of, find_woken, main_of, region_of
 from servioticy.domain.strong_components import searching
 
 
@@ -67,6 +67,9 @@ def _classes(
         if not number % PAUSE:
             yield
         following[each] = [known[wake.composite] for wake in wakes(each.ref)]
+        main = main_of(each)
+        if main is not None and main in known:  # they are of one region, whatever lies between
+            following[each].append(known[main])
     circles: list[list[KnownStream]] = []
     number_of: dict[KnownStream, int] = {}
     knots: set[int] = set()

@@ -23,3 +23,13 @@ class ProgramCode:
     def owner(self) -> str:
         """The other tenant's name; "": it is of its own tenant."""
         return self.name.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SideCode:
+    """What a composite runs whose updates the program of another stream makes, beside its own."""
+
+    of: str
+    """That stream, of the same document."""
+    name: str
+    """Its own."""

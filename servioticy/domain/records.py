@@ -78,6 +78,8 @@ class AnsweredOutput(msgspec.Struct, frozen=True, array_like=True):
     timestamp: Large | None
     channels: msgspec.Raw
     """An object: values by the names of channels."""
+    stream: str = ""
+    """Of which stream of the Service Object; empty: of the one that the program computes."""
 
 
 class AnsweredEvent(msgspec.Struct, frozen=True, array_like=True):

@@ -13,6 +13,7 @@ evaluators, the region is a *knot*, to be taken step by step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from sandbox import trees
@@ -20,7 +21,7 @@ from servioticy.domain.known_streams import KnownStream, Region, Wake
 from servioticy.domain.model import ClockRef, StreamRef, WindowRef
 from servioticy.domain.operator_code import code_of
 from servioticy.domain.pauses import PAUSE, Paused
-from servioticy.domain.program_code import PROGRAMS
+from servioticy.domain.program_code import PROGRAMS, SideCode
 from servioticy.domain.scripts import Programs, program_name
 from servioticy.domain.windowed import FOLLOWING
 from servioticy.domain.wirings import made_wiring
@@ -100,6 +101,7 @@ def region_of(
         if each.composite is not None and each.composite.follows:
             numbers.setdefault(WindowRef(*each.ref), len(numbers))
     named = _named(members)
+    sides = _sides(members)
     nodes: list[trees.Node] = []
     streams: list[KnownStream | None] = []
     for number, ref in enumerate(numbers):
@@ -114,7 +116,8 @@ def region_of(
         name = str(ref) if ref in named else ""
         stream = members[number] if number < len(members) else None
         brings = any(wake.argument == trees.FOLLOWS for wake in following)
-        nodes.append(_node(stream, following, name, numbers, shared.programs, brings=brings))
+        node = _node(stream, following, name, numbers, shared.programs, brings=brings)
+        nodes.append(replace(node, sides=tuple(sides[ref])) if ref in sides else node)
         streams.append(stream or known(ref))
     found = shared.wiring((yield from made_wiring(tuple(nodes))))
     evaluators: set[str] = set()
@@ -144,6 +147,22 @@ def _named(members: Iterable[KnownStream]) -> set[StreamRef]:
         if number != each.composite.own
         for member in read.members
     }
+
+
+def _sides(members: Iterable[KnownStream]) -> dict[StreamRef, list[int]]:
+    """Of streams whose programs make updates of others, these, by their numbers."""
+    found: dict[StreamRef, list[int]] = {}
+    for number, each in enumerate(members):
+        main = main_of(each)
+        if main is not None:
+            found.setdefault(main, []).append(number)
+    return found
+
+
+def main_of(stream: KnownStream) -> StreamRef | None:
+    """The stream whose program makes this one's updates, if another one's does."""
+    code = None if stream.composite is None else stream.composite.operator
+    return StreamRef(stream.ref.service_object, code.of) if isinstance(code, SideCode) else None
 
 
 def _node(

@@ -87,6 +87,9 @@ class ProgramOutput(NamedTuple):
     """of what unit the sender's are; None: the event's own"""
     channels: bytes
     """compact JSON: an object. Its names and values are for the asker to check"""
+    stream: str = ""
+    """of which stream of the same Service Object, by its name; "": of the composite. For the asker
+    to check"""
 
 
 class Reply(NamedTuple):

@@ -176,6 +176,27 @@ def test_questions_are_answered_in_their_order(tmp_path: Path, links: Links) -> 
     ]
 
 
+def test_what_is_made_may_be_of_another_stream(tmp_path: Path) -> None:
+    """At the event's time, or at one of its own."""
+    main = """
+from servioticy_operator import serve
+def each(event, state):
+    yield {"n": 1}
+    yield ("other", {"n": 2})
+    yield ("other", 5000, {"n": 3})
+serve(each)
+"""
+    folder = write(tmp_path / "a", main)
+    with node_of({PROGRAM: folder}, tmp_path) as node:
+        reply = answers(node, [question(1)])[b"q1"]
+
+    assert reply.outputs == [
+        ProgramOutput(0, None, b'{"n":1}'),
+        ProgramOutput(0, None, b'{"n":2}', "other"),
+        ProgramOutput(0, 5000, b'{"n":3}', "other"),
+    ]
+
+
 def test_what_is_asked_after_a_question_goes_on_with_what_that_one_leaves(
     tmp_path: Path, links: Links
 ) -> None:

@@ -18,6 +18,8 @@ from servioticy.ports.programs import Manifest, Program, ProgramOutput, Question
 
 DAY_MS = 86_400_000
 WHIM = "whim"
+SIDE = "q"
+"""How streams begin whose updates a program makes that is another one's: q0 is beside p0."""
 
 
 class Raised(Exception):
@@ -32,6 +34,10 @@ def played(version: int, counts: dict[str, int], timestamp: int, value: int) -> 
     key = str(value % 3)
     counts[key] = counts.get(key, 0) + 1
     made = 1000 * sum(counts.values()) + 10 * counts[key] + version
+    if value >= 60 and value % 12 == 10:
+        return [(None, {"v": made}), (timestamp + 3, {"v": made + 7}, SIDE)]
+    if value >= 60 and value % 12 == 11:
+        return [(None, {"v": made + 9}, SIDE)]
     return {
         0: [],
         1: [(timestamp, {"v": made}), (timestamp + 1, {"v": made + 1})],
@@ -112,10 +118,12 @@ def answer(question: Question, whim: int | None = None) -> Reply:
         for number, text in enumerate(question.events):
             event = json.loads(text)
             value = event["channels"]["v"]
-            for timestamp, channels in played(
+            for timestamp, channels, *to in played(
                 question.program.version, counts, event["timestamp"], value
             ):
-                outputs.append(ProgramOutput(number, timestamp, json.dumps(channels).encode()))
+                text = json.dumps(channels).encode()
+                side = "".join([each + question.composite[-1] for each in to])
+                outputs.append(ProgramOutput(number, timestamp, text, side))
     except Raised as error:
         return Reply(question.id, (), question.state, str(error), 0.001)
     if whim is not None:
@@ -205,8 +213,13 @@ class Interpreter:
         waits.counts, waits.left_by = counts, self._version
 
     def _right(self, stream: str, timestamp: int, made: list[Any]) -> list[tuple[str, int, int]]:
-        last, found = self._last.get(stream, -1), []
-        for given, channels in made:
+        lasts, found = dict(self._last), []
+        for given, channels, *to in made:
+            other = SIDE + stream[-1] if to else stream
+            if other not in self._reads:
+                self.verdicts[stream, "error"] += 1
+                return []
+            last = lasts.get(other, -1)
             at = timestamp if given is None else given
             if given is None and isinstance(channels.get("v"), int) and len(channels) == 1:
                 if at <= last:
@@ -215,8 +228,8 @@ class Interpreter:
             elif given is None or not last < at <= timestamp + DAY_MS:
                 self.verdicts[stream, "error"] += 1
                 return []
-            found.append((stream, at, channels["v"]))
-            last = at
+            found.append((other, at, channels["v"]))
+            lasts[other] = at
         self.verdicts[stream, "emitted" if found else "filtered"] += 1
         return found
 

@@ -11,7 +11,7 @@ from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.domain.documents.operators import MAX_INPUTS
 from servioticy.domain.documents.spelling import check_document
 from servioticy.domain.model import Composite, StreamRef
-from servioticy.domain.program_code import PROGRAMS, ProgramCode
+from servioticy.domain.program_code import PROGRAMS, ProgramCode, SideCode
 
 CHANNELS = {"v": {"type": "number"}}
 COUNTS = {"name": "counts", "version": 3}
@@ -57,6 +57,19 @@ def test_groups_wake_it_where_there_are_some_or_what_it_names() -> None:
     assert [each.name for each in found.inputs] == ["b", "all"]
 
 
+def test_the_program_of_another_stream_may_make_its_updates() -> None:
+    document = a_document({"of": "q", "name": None})
+    document["streams"]["q"] = {"channels": CHANNELS, "operator": COUNTS}
+    found = composite_of(document)
+    assert found is not None
+    assert (found.evaluator, found.operator) == (PROGRAMS, SideCode("q", "p"))
+    assert [(each.name, each.members) for each in found.inputs] == [("q", (StreamRef("so", "q"),))]
+
+    document["streams"]["q"] = {"channels": CHANNELS, "operator": {"of": "p"}}
+    with pytest.raises(BadDocument, match="no stream of this document that names a program"):
+        composite_of(document)
+
+
 def test_null_is_no_operator() -> None:
     assert composite_of(a_document(None)) is None
 
@@ -85,6 +98,12 @@ def test_it_may_be_of_another_tenant() -> None:
         ({**COUNTS, "inputs": ["p"]}, "/streams/p/operator/inputs/0", "unknown-source"),
         ({**COUNTS, "inputs": ["a"] * (MAX_INPUTS + 1)}, "/streams/p/operator/inputs", "too-much"),
         ({**COUNTS, "code": ""}, "/streams/p/operator/code", "bad-operator"),
+        ({"of": "a"}, "/streams/p/operator/of", "unknown-source"),
+        ({"of": "p"}, "/streams/p/operator/of", "unknown-source"),
+        ({"of": "nobody"}, "/streams/p/operator/of", "unknown-source"),
+        ({"of": ["p"]}, "/streams/p/operator/of", "wrong-type"),
+        ({**COUNTS, "of": "q"}, "/streams/p/operator/name", "bad-operator"),
+        ({"of": "q", "inputs": ["a"]}, "/streams/p/operator/inputs", "bad-operator"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(operator: Any, pointer: str, code: str) -> None:

@@ -25,10 +25,11 @@ type Event struct {
 	Version, Correlation any
 }
 
-// Update is made of an event: at its time, unless Timestamp says another one.
+// Update is made of an event: at its time, and of its composite, unless it says otherwise.
 type Update struct {
 	Timestamp *int64
 	Channels  map[string]any
+	Stream    string
 }
 
 // State is what the composite keeps: at most 64 KiB of JSON, committed with the batch or not at all.
@@ -49,8 +50,7 @@ type question struct {
 	Events        []Event
 }
 
-// Serve answers until the platform ends us. What each returns as an error is its question's, of
-// which nothing is kept then.
+// Serve answers until the platform ends us. What each returns as an error is its question's.
 func Serve(each func(Event, *State) ([]Update, error)) {
 	number, _ := strconv.Atoi(os.Getenv("SERVIOTICY_OPERATOR"))
 	socket := os.NewFile(uintptr(number), "platform")
@@ -84,7 +84,7 @@ func reply(one question, each func(Event, *State) ([]Update, error)) object {
 			return object{"id": one.ID, "error": err.Error()}
 		}
 		for _, update := range made {
-			outputs = append(outputs, object{"event": number, "timestamp": update.Timestamp, "channels": update.Channels})
+			outputs = append(outputs, object{"event": number, "timestamp": update.Timestamp, "channels": update.Channels, "stream": update.Stream})
 		}
 	}
 	if state.changed {

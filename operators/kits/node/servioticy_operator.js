@@ -43,8 +43,8 @@ class Event {
 
 /**
  * Answers until the platform ends us. `each(event, state)`, async or not, returns nothing, an update
- * or an array of them: `{channel: value}`, or `[timestamp, {channel: value}]` where the time is not
- * the event's. What it throws is the error of its question, of which nothing is kept then.
+ * or an array of them: `{channel: value}`, or an array that ends so, before it a timestamp that is
+ * not the event's, the name of another stream, or both. What it throws is the error of its question, of which nothing is kept then.
  */
 function serve(each) {
   const socket = new net.Socket({ fd: Number(process.env.SERVIOTICY_OPERATOR) })
@@ -75,9 +75,11 @@ async function reply({ id, composite, state: kept, events }, each) {
   try {
     for (const [event, content] of events.entries()) {
       const made = (await each(new Event(composite, state, content), state)) ?? []
-      for (const update of Array.isArray(made) && typeof made[0] !== 'number' ? made : [made]) {
-        const [timestamp, channels] = Array.isArray(update) ? update : [null, update]
-        outputs.push({ event, timestamp, channels })
+      const isOne = !Array.isArray(made) || ['number', 'string'].includes(typeof made[0])
+      for (const update of isOne ? [made] : made) {
+        const [channels, ...to] = [update].flat().reverse()
+        const named = to.map((each) => [typeof each === 'string' ? 'stream' : 'timestamp', each])
+        outputs.push({ event, channels, ...Object.fromEntries(named) })
       }
     }
   } catch (error) {

@@ -6,7 +6,6 @@ def hot(event, state):
     state.put("count", state.get("count", 0) + 1)
     if event.value("temperature") > 30:
         yield {"alarms": state.get("count")}
-
 serve(hot)
 """
 
@@ -49,10 +48,10 @@ class Event:
 def serve(each=None, batch=None):
     """Answer until the platform ends us.
 
-    `each(event, state)` returns None, yields or returns updates: `{channel: value}`, or
-    `(timestamp, {channel: value})` where the time is not the event's. `batch(events)` is given all
-    that have come together, of several composites, and appends to `event.outputs`. What either
-    raises is the error of its question, of which nothing is kept then.
+    `each(event, state)` returns None, yields or returns updates: `{channel: value}`, or a tuple
+    that ends so, before it another timestamp than the event's, a stream's name, or both.
+    `batch(events)` has all that have come together, of several composites, and appends to
+    `event.outputs`. What either raises is the error of its question: nothing of it is kept.
     """
     connection = socket.socket(fileno=int(os.environ["SERVIOTICY_OPERATOR"]))
     stream = connection.makefile("rb")
@@ -82,8 +81,9 @@ def _reply(name, state, events, each):
         for number, event in enumerate(events):
             made = event.outputs if each is None else each(event, state)
             for update in [made] if isinstance(made, (dict, tuple)) else made or ():
-                at, channels = update if isinstance(update, tuple) else (None, update)
-                outputs.append({"event": number, "timestamp": at, "channels": channels})
+                *to, made = update if isinstance(update, tuple) else (update,)
+                named = {"stream" if isinstance(each, str) else "timestamp": each for each in to}
+                outputs.append({"event": number, "channels": made, **named})
         kept = {"state": state.all() or None} if state.is_changed else {}
         return {"id": name, "outputs": outputs, **kept}
     except Exception as error:

@@ -27,6 +27,8 @@ class Context(NamedTuple):
     meter: Meter
     by_default: tuple[str, ...] = ()
     """the names of what wakes a program where its stream does not say"""
+    programs: frozenset[str] = frozenset()
+    """the streams that name a program"""
 
 
 class Code(NamedTuple):

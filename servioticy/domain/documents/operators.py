@@ -19,7 +19,7 @@ from servioticy.domain.documents.errors import Part
 from servioticy.domain.documents.options import FIELDS
 from servioticy.domain.documents.spelling import OPERATOR_KEYS, check_keys
 from servioticy.domain.model import Channel, Composite, Input, StreamRef
-from servioticy.domain.program_code import OPERATOR, PROGRAMS, ProgramCode
+from servioticy.domain.program_code import OPERATOR, PROGRAMS, ProgramCode, SideCode
 
 MAX_INPUTS = 100
 """Of one stream."""
@@ -36,6 +36,9 @@ MEANS_NOTHING = (
     *[field.encode_name for field in FIELDS],
 )
 """What a stream may not have beside it: the program decides what comes out, and of what."""
+
+OF = "of"
+"""The key of an operator by which it is the program of another stream that makes the updates."""
 
 FORM = 'It is {"name":"fraud-filter","version":3}'
 _NAME = re.compile(r"(?:[^/\x00-\x1f\x7f]{1,200}/)?[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -69,9 +72,32 @@ def parse_operator(
             raise stream.at("channels", each.name, words=stream.words).bad(reason, BAD_OPERATOR)
     if not channels:
         raise stream.at("channels", words="channels").bad("there is none", REQUIRED)
-    code = ProgramCode(_name(found, part), _version(found, part))
-    inputs = _inputs(ref, found, part, context)
+    code: ProgramCode | SideCode
+    inputs: tuple[Input, ...]
+    if found.get(OF) is not None:
+        code = SideCode(_of(found, part, context), ref.stream)
+        inputs = (Input(code.of, context.members[code.of]),)
+    else:
+        code = ProgramCode(_name(found, part), _version(found, part))
+        inputs = _inputs(ref, found, part, context)
     return Composite(context.dialect, inputs, channels, evaluator=PROGRAMS, operator=code)
+
+
+def _of(found: dict[str, Any], part: Part, context: Context) -> str:
+    """The stream whose program makes this one's updates, too."""
+    name, where = found[OF], part.at(OF, words=f"{OF} of {OPERATOR}")
+    for key in found:
+        if key != OF and found[key] is not None:
+            raise part.at(key, words=f"{key} of {OPERATOR}").bad(
+                f"has no meaning beside {OF}: the program is that of the other stream",
+                BAD_OPERATOR,
+            )
+    if not isinstance(name, str):
+        raise where.bad("has to be the name of a stream", WRONG_TYPE)
+    if name not in context.programs:
+        reason = f"{name[:40]!r} is no stream of this document that names a program"
+        raise where.bad(reason, UNKNOWN_SOURCE)
+    return name
 
 
 def _name(found: dict[str, Any], part: Part) -> str:
@@ -126,6 +152,18 @@ def by_default(streams: dict[str, Any], groups: Iterable[str]) -> tuple[str, ...
     """Return what wakes a program of a document that does not say: groups, or simple streams."""
     named = tuple(groups)
     return named or tuple(name for name, each in streams.items() if not _is_computed(each))
+
+
+def naming_programs(streams: dict[str, Any]) -> frozenset[str]:
+    """Return the streams of a document that name a program."""
+    contents = {
+        name: each.get(OPERATOR) for name, each in streams.items() if isinstance(each, dict)
+    }
+    return frozenset(
+        name
+        for name, each in contents.items()
+        if isinstance(each, dict) and each.get("name") is not None and each.get(OF) is None
+    )
 
 
 def _is_computed(content: Any) -> bool:

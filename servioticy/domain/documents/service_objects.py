@@ -30,7 +30,7 @@ from servioticy.domain.documents.limits import (
     MAX_SUBSCRIPTIONS,
     Meter,
 )
-from servioticy.domain.documents.operators import by_default
+from servioticy.domain.documents.operators import by_default, naming_programs
 from servioticy.domain.model import Channel, Definition, Group, Stream, StreamRef
 from servioticy.domain.pauses import Paused, finished
 from servioticy.domain.values import normal_type
@@ -86,6 +86,7 @@ def reading_service_object(
     context = context._replace(
         members=members_of(service_object, streams, groups),
         by_default=by_default(streams, [each.name for each in groups]),
+        programs=naming_programs(streams),
     )
     parsed = []
     for name, content in streams.items():

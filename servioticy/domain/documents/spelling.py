@@ -46,7 +46,7 @@ STREAM = (
     "operator",
     *[each.encode_name for each in FIELDS],
 )
-OPERATOR_KEYS = ("name", "version", "inputs")
+OPERATOR_KEYS = ("name", "version", "inputs", "of")
 OF_STREAMS = dict.fromkeys(
     ("window", "silent", "fold", "follow"), "stands beside a stream's channels"
 )

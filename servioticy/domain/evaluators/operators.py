@@ -67,6 +67,14 @@ def _runs_nothing(_calls: Sequence[Call]) -> NoReturn:
     raise AssertionError("this operator has been given nobody who runs code")
 
 
+class Side(NamedTuple):
+    """A composite whose updates another one's computations make, beside their own."""
+
+    code: OperatorCode
+    own: Last | None
+    """Its last output."""
+
+
 class Step(NamedTuple):
     """A computation."""
 
@@ -92,6 +100,8 @@ class Step(NamedTuple):
     """What history has of its inputs. None: nobody here knows."""
     trace: str = ""
     """The trace context that what has woken it came with; empty: none."""
+    sides: Sequence[Side] = ()
+    """Composites whose updates it makes, too."""
 
 
 class Computation(NamedTuple):
@@ -114,13 +124,15 @@ class Output(NamedTuple):
     timestamp: int
     document: bytes
     """Compact JSON."""
+    side: int = 0
+    """Of which composite: 0 of the one that computes, else of a side, the first being 1."""
 
 
 class Answer(NamedTuple):
     """What comes of a computation that has taken in what woke it."""
 
     outputs: Sequence[Output] = ()
-    """In the order of their timestamps, which differ."""
+    """Of each composite in the order of their timestamps, which differ."""
     kind: str = COLLECTED
     """How it ends where there are none; "": nobody is told."""
     message: str = ""
@@ -411,9 +423,22 @@ def computed(
     trigger = Last(event.node, event.timestamp, b"" if due is not None else event.document)
     source = nodes[event.node].name
     own = lasts.get(node)
+    sides = [Side(nodes[each].code, lasts.get(each)) for each in composite.sides]
     past = Past(entries.get, moment)
     asked = Step(
-        composite.code, at, argument, trigger, due, source, inputs, own, name, run, past, trace
+        composite.code,
+        at,
+        argument,
+        trigger,
+        due,
+        source,
+        inputs,
+        own,
+        name,
+        run,
+        past,
+        trace,
+        sides,
     )
     times = [each and each.timestamp for each in inputs] if composite.reads else None
     try:
@@ -431,7 +456,7 @@ def computed(
     # Where there are several each is a step of its own; a single one goes as any other does.
     several = len(answer.outputs) > 1 or composite.apart
     made = [
-        Made(0, 0, 0, each.timestamp, each.document, None, nth if several else None)
+        Made(0, 0, each.side, each.timestamp, each.document, None, nth if several else None)
         for nth, each in enumerate(answer.outputs)
     ]
     return Outcome(made, EMITTED, "", times, changed)

@@ -28,8 +28,9 @@ from servioticy.domain.evaluators.operators import (
     to_ask_since,
 )
 from servioticy.domain.operator_code import OperatorCode
-from servioticy.domain.program_code import ProgramCode
+from servioticy.domain.program_code import ProgramCode, SideCode
 from servioticy.domain.records import AnsweredEvent, AnswerRecord, read_answer
+from servioticy.domain.scripts import stream_of
 from servioticy.domain.time_units import PER_SECOND, unit_of
 from servioticy.domain.values import fits
 from servioticy.domain.verdicts import ERROR, FILTERED, STALE, UNANSWERED
@@ -120,8 +121,10 @@ class Programs:
 
     takes_answers = True
 
-    def keys(self, _code: OperatorCode, argument: int | None, event: Event) -> Sequence[bytes]:
+    def keys(self, code: OperatorCode, argument: int | None, event: Event) -> Sequence[bytes]:
         """What a computation looks at."""
+        if isinstance(code.operator, SideCode):
+            return ()
         if argument is not None:
             return [HEAD]
         answer = read_answer(event.document)
@@ -129,7 +132,12 @@ class Programs:
         return [*looked_at, STATE] if answer.ends else looked_at
 
     def step(self, step: Step, entries: Entries) -> Answer:
-        """Let an update wait, or take in the answer to one."""
+        """Let an update wait, or take in the answer to one.
+
+        What wakes a stream whose updates another one's program makes does nothing.
+        """
+        if isinstance(step.code.operator, SideCode):
+            return NOTHING
         value = entries.get(HEAD)
         queue = None if value is None else queue_of(value)
         if step.argument is None:
@@ -204,13 +212,22 @@ def _made(step: Step, event: AnsweredEvent) -> Answer:
     """
     if event.error:
         return Answer(kind=ERROR, message=event.error)
-    types = {each.name: each.type for each in step.code.channels}
-    last = None if step.own is None else step.own.timestamp
+    codes = [step.code, *[each.code for each in step.sides]]
+    types = [{each.name: each.type for each in code.channels} for code in codes]
+    lasts = [last and last.timestamp for last in (step.own, *[each.own for each in step.sides])]
+    streams = {"": 0, stream_of(step.name).stream: 0}
+    for number, each in enumerate(step.sides, 1):
+        streams[cast(SideCode, each.code.operator).name] = number
     made: list[Output] = []
-    for each in event.outputs:
-        given = each.timestamp
+    for output in event.outputs:
+        given = output.timestamp
         timestamp = step.trigger.timestamp if given is None else given
-        document = _document(bytes(each.channels), types, timestamp)
+        side = streams.get(output.stream)
+        if side is None:
+            reason = f"the program makes no updates of a stream {output.stream[:40]!r} here"
+            return Answer(kind=ERROR, message=reason)
+        last = lasts[side]
+        document = _document(bytes(output.channels), types[side], timestamp)
         if isinstance(document, str):
             return Answer(kind=ERROR, message=document)
         if given is not None and (wrong := _too_far(step, given)):
@@ -218,8 +235,8 @@ def _made(step: Step, event: AnsweredEvent) -> Answer:
         if last is not None and timestamp <= last:
             reason = f"output {timestamp} is not newer than output {last}"
             return Answer(kind=STALE if given is None else ERROR, message=reason)
-        last = timestamp
-        made.append(Output(timestamp, document))
+        lasts[side] = timestamp
+        made.append(Output(timestamp, document, side))
     return Answer(made, FILTERED)
 
 

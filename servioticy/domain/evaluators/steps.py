@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from sandbox.revisions import revision_of
@@ -29,6 +30,8 @@ from servioticy.domain.wirings import wiring as wiring_of
 Lasts: TypeAlias = dict[int, Last]
 """The last updates of streams, by their numbers."""
 
+NONE: Mapping[int, int] = MappingProxyType({})
+
 MAX_NODES = 200_000
 """Of all wirings of single composites that are kept, some 300 bytes each."""
 
@@ -39,6 +42,8 @@ class Outcome(NamedTuple):
     """What comes of one computation."""
 
     made: Sequence[Made]
+    """The composite's own with 0 as their node, those of its sides with the number of these, the
+    first being 1."""
     kind: str
     message: str = ""
     inputs: Sequence[int | None] | None = None
@@ -46,12 +51,16 @@ class Outcome(NamedTuple):
     """What the composite keeps otherwise than before; the node means nothing."""
 
     @classmethod
-    def of(cls, grown: Grown) -> Outcome:
-        """What an evaluator answers to a single step."""
+    def of(cls, grown: Grown, sides: Sequence[int] = ()) -> Outcome:
+        """What an evaluator answers to a single step, in which sides have these numbers."""
         if not grown.ended:  # a time that means nothing any more
             return cls((), "", kept=grown.kept)
         (ended,) = grown.ended
-        return cls(grown.made[0], ended.kind, ended.message, ended.inputs, grown.kept)
+        made = [
+            each._replace(node=sides.index(each.node) + 1) if each.node else each
+            for each in grown.made[0]
+        ]
+        return cls(made, ended.kind, ended.message, ended.inputs, grown.kept)
 
 
 def decided_here(node: Node, last: Last | None, event: Event, wake: Wake) -> Outcome | None:
@@ -94,13 +103,14 @@ def step(
     streams = [each if each is not None else -1 - number for number, each in enumerate(read)]
     numbers = {each: number for number, each in enumerate(dict.fromkeys([node, *streams]))}
     inputs = tuple([numbers[each] for each in streams])
+    sides = {numbers.setdefault(each, len(numbers)): each for each in composite.sides}
     names: tuple[str, ...] = ()
     if composite.by_input or composite.keeps:
         names = tuple([call.wiring.nodes[each].name if each >= 0 else "" for each in numbers])
     only = wake.argument
     clock = max(numbers.values()) + 1 if only == CLOCK else None
     follows = numbers[event.node] if only == FOLLOWS else None
-    wiring = single(call.wiring, node, inputs, names, clock, follows)
+    wiring = single(call.wiring, node, inputs, names, clock, follows, sides)
     unread = event.node if composite.windowed or only == FOLLOWS else None
     known = [
         lasts[each]._replace(node=number)
@@ -134,16 +144,19 @@ def single(
     names: tuple[str, ...],
     clock: int | None = None,
     follows: int | None = None,
+    sides: Mapping[int, int] = NONE,
 ) -> Wiring:
     """A composite of a region by itself, as number 0, and what it reads by these numbers.
 
     `names` are those of all, where its state names them; its `clock` has that number, where that
-    wakes it, and what brings the revision that it `follows`. It is kept while there is room.
+    wakes it, and what brings the revision that it `follows`. Its `sides` have these numbers here,
+    and those in the whole. It is kept while there is room.
     """
-    key = whole.id, node, inputs, names, clock, follows
+    key = whole.id, node, inputs, names, clock, follows, tuple(sides)
     found = _singles.get(key)
     if found is None:
-        found = _cut_out(whole.nodes[node], inputs, names, clock, follows)
+        codes = {number: whole.nodes[each].code for number, each in sides.items()}
+        found = _cut_out(whole.nodes[node], inputs, names, clock, follows, codes)
         _singles.put(key, found, len(found.nodes))
     return found
 
@@ -152,10 +165,11 @@ def _cut_out(
     composite: Node,
     inputs: tuple[int, ...],
     names: tuple[str, ...],
-    clock: int | None = None,
-    follows: int | None = None,
+    clock: int | None,
+    follows: int | None,
+    sides: Mapping[int, Any],
 ) -> Wiring:
-    wakes: list[list[Wake]] = [[] for _ in range(1 + max(inputs, default=0))]
+    wakes: list[list[Wake]] = [[] for _ in range(1 + max((*inputs, *sides), default=0))]
     for argument, number in enumerate(inputs):
         if number:
             wakes[number].append(Wake(argument, 0, argument))
@@ -177,7 +191,10 @@ def _cut_out(
         inputs=tuple([(each,) for each in inputs]),
         settles=False,
         name=nodes[0].name,
+        sides=tuple(sides),
     )
+    for number, code in sides.items():
+        nodes[number] = replace(nodes[number], code=code)
     return wiring_of(tuple(nodes))
 
 

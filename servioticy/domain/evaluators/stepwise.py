@@ -161,7 +161,8 @@ class Stepwise:
         if key not in self._found:
             began = self.clock()
             grown = self._ask(self._tree_number, node, asked)
-            self._found[key] = Outcome.of(grown), self.clock() - began
+            sides = asked.wiring.nodes[0].sides
+            self._found[key] = Outcome.of(grown, sides), self.clock() - began
         return self._found[key]
 
     def moment(self, event: Event) -> Moment:
@@ -260,13 +261,16 @@ class _Tree:
                 Ended(wake.node, outcome.kind, 1, self._number, parent, *outcome[2:4])
             )
         for output in outcome.made:
-            made = output._replace(parent=parent, wake=wake.number, node=wake.node)
+            node = wake.node
+            if output.node:
+                node = self._nodes[node].sides[output.node - 1]
+            made = output._replace(parent=parent, wake=wake.number, node=node)
             self.made.append(made)
             at = path if made.nth is None else (*path, made.nth)
-            may_be = self._nodes[wake.node].windowed or wake.argument == FOLLOWS
+            may_be = self._nodes[node].windowed or wake.argument == FOLLOWS
             revision = revision_of(made.document) if may_be else None
             only = None if revision is None else FOLLOWERS
-            self._updates.append(Event(wake.node, made.timestamp, made.document, at, only))
+            self._updates.append(Event(node, made.timestamp, made.document, at, only))
             if revision is None or revision.is_kept:
                 self._becomes(len(self._updates) - 1, made.state)
 

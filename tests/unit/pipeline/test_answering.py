@@ -251,3 +251,15 @@ def test_what_an_answer_looks_at_is_known_beforehand() -> None:
     event = Event(1, 10, write(record))
     assert Programs().keys(CODE, None, event) == [HEAD, entry(0), STATE]
     assert Programs().keys(CODE, 0, Event(1, 10, b"{}")) == [HEAD]
+
+
+def test_the_name_of_a_stream_is_bounded_and_has_to_be_one_of_its_own() -> None:
+    """Else it is the error of its event alone."""
+    for name in ("nobody", "x" * 201, "a\0"):
+        stream = Stream()
+        stream.update()
+        reply = Reply(b"1", [ProgramOutput(0, None, b'{"n":1}', name)], None, "", 0.0)
+        found = stream.answered(reply)
+        assert (found.outputs, found.kind) == ((), "error")
+        assert "stream" in found.message
+        assert stream.queue.waiting == 0

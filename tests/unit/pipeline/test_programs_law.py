@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from asked_programs import Interpreter, KnownToAll, Whimsical, a_manifest
+from asked_programs import SIDE, Interpreter, KnownToAll, Whimsical, a_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 from log_oracle import value_of
@@ -29,6 +29,14 @@ from servioticy.domain.records import LogRecord
 SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
     "two inputs and a diamond": {"p0": ("d0", "d1"), "c0": ("p0",), "c1": ("p0", "c0")},
     "a chain in a circle": {"p0": ("d0", "p1"), "c0": ("p0",), "p1": ("p0", "d1")},
+    "streams beside, of one in a circle": {
+        "p0": ("d0", "c1"),
+        "q0": (),
+        "c1": ("q0",),
+        "p1": ("d1",),
+        "q1": (),
+        "c0": ("p1", "q1"),
+    },
 }
 VERSIONS = [3, 4, 5, 3]
 """Of the program, by those of the document: back at last."""
@@ -39,7 +47,10 @@ def a_document(shape: dict[str, tuple[str, ...]], version: int) -> dict[str, Any
         name: {"channels": {"v": {"type": "number"}}} for name in ("d0", "d1")
     }
     for name, reads in shape.items():
-        if name.startswith("p"):
+        if name.startswith(SIDE):
+            operator = {"of": f"p{name[-1]}"}
+            streams[name] = {"channels": {"v": {"type": "number"}}, "operator": operator}
+        elif name.startswith("p"):
             operator = {"name": "counts", "version": version, "inputs": list(reads)}
             streams[name] = {"channels": {"v": {"type": "number"}}, "operator": operator}
         else:

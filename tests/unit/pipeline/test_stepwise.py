@@ -175,5 +175,5 @@ def test_what_is_kept_of_single_composites_is_bounded(monkeypatch: pytest.Monkey
     for node in range(4):
         steps.single(whole, node, (1, 2, 3), ())
 
-    found = [kept.get((whole.id, node, (1, 2, 3), (), None)) for node in range(4)]
+    found = [kept.get((whole.id, node, (1, 2, 3), (), None, None, ())) for node in range(4)]
     assert [each is not None for each in found] == [False, False, True, True]
