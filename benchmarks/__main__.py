@@ -27,6 +27,7 @@ BENCHMARKS = (
     "change",
     "sandbox",
     "documents",
+    "backfill",
     "backup",
     "beside",
     "deletion",

@@ -11,6 +11,7 @@ import argparse
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import NamedTuple
 
 from benchmarks import ground
 from benchmarks.attacks import running
@@ -33,40 +34,71 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args(arguments)
     with ground.platform(settings) as found, ExitStack() as stack:
-        token = ground.token(found)
-        with ground.client(found, token) as client:
-            ids = [client.create(ground.chain(1)) for _ in range(options.connections)]
-        watchers = [
-            stack.enter_context(Watcher(found, token, StreamRef(each, "s1"))) for each in ids
-        ]
-        sent: list[float] = []
-
-        def put(_number: int) -> bytes:
-            number = len(sent)
-            sent.append(time.perf_counter())
-            body = b'{"channels":{"v":{"current-value":%d}},"lastUpdate":%d}' % (number, number)
-            return request("PUT", f"/{ids[number % len(ids)]}/streams/s0", token, body)
-
-        closed_loop(found, options.connections, WARM_SECONDS, put, 202)
+        loop = Loop(found, options.connections, stack)
+        loop.warm()
         for number in range(1, options.rounds + 1):
-            _until_nothing_comes(watchers, sent)
-            first, began, before = len(sent), time.perf_counter(), running.used(found)
-            measured = closed_loop(found, options.connections, options.seconds, put, 202)
-            _until_nothing_comes(watchers, sent)
-            took, after = time.perf_counter() - began, running.used(found)
-            arrived = {at: when for each in watchers for at, when in each.arrived.items()}
-            waits = [
-                1e3 * (arrived[at] - sent[at]) for at in range(first, len(sent)) if at in arrived
-            ]
-            p50, p99 = (ground.percentile(waits, part) for part in (0.5, 0.99))
-            count = len(sent) - first
+            before = running.used(found)
+            each = loop.round(options.seconds)
+            after = running.used(found)
+            p50, p99 = (ground.percentile(each.waits, part) for part in (0.5, 0.99))
             print(
-                f"round {number}: accepted {count / measured.lasted:,.0f}/s, "
-                f"{len(waits):,} of {count:,} at their sockets (others were overtaken), "
-                f"{len(waits) / took:,.0f}/s, "
+                f"round {number}: accepted {each.accepted_a_second:,.0f}/s, "
+                f"{len(each.waits):,} of {each.sent:,} at their sockets (others were overtaken), "
+                f"{each.arrived_a_second:,.0f}/s, "
                 f"p50 {p50:.1f} p99 {p99:.1f} ms"
             )
-            print(f"  each {costs(before, after, count)}", flush=True)
+            print(f"  each {costs(before, after, each.sent)}", flush=True)
+
+
+class Round(NamedTuple):
+    """What came of a round."""
+
+    sent: int
+    accepted_a_second: float
+    arrived_a_second: float
+    waits: Sequence[float]
+    """in ms, of those at their sockets"""
+
+
+class Loop:
+    """Devices of a tenant of their own, and who watches what is derived from each."""
+
+    def __init__(self, settings: Settings, connections: int, stack: ExitStack) -> None:
+        """Watch until the stack ends."""
+        self._settings = settings
+        self._token = token = ground.token(settings)
+        with ground.client(settings, token) as client:
+            self._ids = [client.create(ground.chain(1)) for _ in range(connections)]
+        self._watchers = [
+            stack.enter_context(Watcher(settings, token, StreamRef(each, "s1")))
+            for each in self._ids
+        ]
+        self._sent: list[float] = []
+
+    def warm(self) -> None:
+        """Send for a while, which is not measured."""
+        closed_loop(self._settings, len(self._ids), WARM_SECONDS, self._put, 202)
+        _until_nothing_comes(self._watchers, self._sent)
+
+    def round(self, seconds: float) -> Round:
+        """Send for so long, and wait until all is at its socket. Raises RuntimeError."""
+        sent = self._sent
+        first, began = len(sent), time.perf_counter()
+        measured = closed_loop(self._settings, len(self._ids), seconds, self._put, 202)
+        _until_nothing_comes(self._watchers, sent)
+        took = time.perf_counter() - began
+        arrived = {at: when for each in self._watchers for at, when in each.arrived.items()}
+        waits = [1e3 * (arrived[at] - sent[at]) for at in range(first, len(sent)) if at in arrived]
+        count = len(sent) - first
+        return Round(count, count / measured.lasted, len(waits) / took, waits)
+
+    def _put(self, _number: int) -> bytes:
+        number = len(self._sent)
+        self._sent.append(time.perf_counter())
+        body = b'{"channels":{"v":{"current-value":%d}},"lastUpdate":%d}' % (number, number)
+        return request(
+            "PUT", f"/{self._ids[number % len(self._ids)]}/streams/s0", self._token, body
+        )
 
 
 def _until_nothing_comes(watchers: Sequence[Watcher], sent: Sequence[float]) -> None:

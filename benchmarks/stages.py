@@ -111,6 +111,8 @@ class Bench:
     change_store: ChangeStore
     others: Callable[[], dict[str, float]]
     database: Database
+    broker: str
+    """Its address."""
     ids: list[str] = field(default_factory=list)
     log: list[bytes] = field(default_factory=list)
     garbage: Garbage = field(default_factory=Garbage)
@@ -188,7 +190,8 @@ def real(settings: Settings, options: argparse.Namespace) -> Iterator[Bench]:
             graph, changes = PostgresStreamGraph(database), PostgresChangeStore(database)
             tenants = PostgresTenants(database)
             task, watch = _task(found, pool, store, output, options)
-            yield Bench(task, watch, tenants, graph, changes, others, database)
+            broker = found.log.bootstrap_servers
+            yield Bench(task, watch, tenants, graph, changes, others, database, broker)
             task.end()
         finally:
             pool.close()

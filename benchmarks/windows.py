@@ -3,7 +3,8 @@
 A `pipeline.task.Task` takes a prepared list of rows, as in `bench stages`: with a Postgres, a
 broker and a sandbox, without Spark. Each stream has one composite, whose code asks for a mean.
 The log's time is that of the updates and lies in the future, as the times that windows set
-themselves do where data comes: so no window ends by the clock.
+themselves do where data comes: so no window ends by the clock. `--rivals` has others compute the
+same windows in the same run (`rivals/`).
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ import argparse
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import orjson
 
 from benchmarks import backlog
+from benchmarks.rivals.environment import python_of
+from benchmarks.rivals.measure import RIVALS, measured
 from benchmarks.stages import Bench, real
 from pipeline.work import Row
 from servioticy.changes import Changes
 from servioticy.domain.records import UpdateRecord, write
+from servioticy.errors import SetupError
 from servioticy.settings import Settings
 
 PLAIN = "function(air){return air.channels.v['current-value']}"
@@ -80,7 +85,13 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--batch", type=int, default=1000, help="updates taken at once")
     parser.add_argument("--streams", type=int, default=10_000, help="cases with more are left out")
     parser.add_argument("--only", default="", help="windows whose name has this in it")
+    parser.add_argument(
+        "--rivals",
+        action="store_true",
+        help="let Bytewax and Quix Streams do the same beside, in an environment of their own",
+    )
     options = parser.parse_args(arguments)
+    python = python_of(Path(settings.data)) if options.rivals else None
     options.no_security = options.no_accounts = False
     cases = [each for each in CASES if each.streams <= options.streams]
     with ExitStack() as stack:
@@ -98,6 +109,35 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
             if case.window is None:
                 without[case.streams] = found
             print(_line(case, found, without[case.streams]), flush=True)
+        if python is not None:
+            _let_others(python, bench.broker, options.updates)
+
+
+def _let_others(python: Path, broker: str, updates: int) -> None:
+    """Print what the rivals take for the same updates of one stream."""
+    print("rival               window                   | updates/s | us an update | results")
+    for name, program in RIVALS.items():
+        for window, (size, every) in OF_RIVALS.items():
+            work = {"updates": updates, "size": size, "every": every, "broker": broker}
+            work["name"] = f"rivals-{size}-{every}"
+            try:
+                found = measured(python, program, work)
+            except SetupError as error:
+                print(f"{name:19s} {window:24s} | {error}", flush=True)
+                continue
+            print(
+                f"{name:19s} {window:24s} | {found.speed:9.0f} | {found.processor:12.0f} | "
+                f"{found.results:7,d}",
+                flush=True,
+            )
+
+
+OF_RIVALS: Mapping[str, tuple[int, int | None]] = {
+    "tumbling, 10 updates": (10, None),
+    "tumbling, 1,000 updates": (1000, None),
+    "hopping 1:30, 10 updates": (300, 10),
+}
+"""Windows that they compute, too: seconds, and every how many."""
 
 
 class Figures(NamedTuple):

@@ -1,0 +1,1 @@
+"""Others that compute windows, on the same work: each in an environment of the benchmark's own."""

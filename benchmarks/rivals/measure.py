@@ -1,0 +1,54 @@
+"""Runs a rival on updates like those of `bench windows`, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from servioticy.errors import SetupError
+
+SECONDS = 240.0
+RIVALS = {
+    "Bytewax 0.21.1": "on_bytewax.py",
+    "Quix Streams 3.28.0": "on_quix.py",
+}
+"""Each with the program that has it do the work."""
+
+
+class Found(NamedTuple):
+    """What it took."""
+
+    speed: float
+    """Updates a second, from the first one to the last result."""
+    processor: float
+    """Microseconds of the processor for each update, of its own process alone."""
+    results: int
+
+
+def measured(python: Path, program: str, work: Mapping[str, Any]) -> Found:
+    """Return what a rival took for it. Raises SetupError where it fails.
+
+    `work` has `updates`, `size` and `every` of the window in seconds, and the `broker`.
+    """
+    path = Path(str(resources.files("benchmarks.rivals"))) / program
+    try:
+        done = subprocess.run(
+            [str(python), "-I", str(path), json.dumps(work)],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise SetupError(f"{program} did not end within {SECONDS:g} s") from None
+    if done.returncode:
+        raise SetupError(f"{program} has failed: {done.stderr.strip()[-500:]}")
+    told = json.loads(done.stdout.splitlines()[-1])
+    updates = int(work["updates"])
+    return Found(
+        updates / told["seconds"], 1e6 * told["processor"] / updates, int(told["results"])
+    )
