@@ -98,6 +98,7 @@ NOT_OF_CLIENTS = {
     "servioticy/domain/letters.py": "dead letters of the platform",
     "servioticy/domain/persons.py": "one name of a bounded length",
     "servioticy/domain/records.py": "records of the log",
+    "servioticy/domain/evaluators/past.py": "what the store has answered, by a compiled reader",
     "servioticy/domain/evaluators/programs.py": "what it keeps; what programs have made, bounded",
     "servioticy/domain/evaluators/silence.py": "what it keeps, as it is stored",
     "servioticy/domain/evaluators/windows/contents.py": "updates, and panes as they are stored",
