@@ -19,7 +19,7 @@ class Stream:
     name: str
     channels: Mapping[str, Mapping[str, Any]]
     operator: Mapping[str, Any] | None = None
-    """the program that computes it: `name`, `version`"""
+    """the program that computes it: `name`, `version`; or `of`: the stream that has that"""
 
     @property
     def is_derived(self) -> bool:

@@ -17,7 +17,7 @@ class Step(NamedTuple):
     about: str
     place: Box
     waiting: int | None
-    """atoms; None: nothing waits before a source"""
+    """atoms; None: nothing waits there, as before a source that is sent to"""
     is_procedure: bool
     is_wrong: bool
     """whether atoms have died there"""
@@ -47,7 +47,7 @@ def _step(
         name,
         _about(name, document),
         place,
-        told["waiting"] if told and name != SOURCE else None,
+        told["waiting"] if told else None,
         name in document["procedures"],
         bool(told and told["deadLetters"]),
     )
@@ -59,7 +59,9 @@ def _about(name: str, document: Mapping[str, Any]) -> str:
     end = document[name]
     if "stream" in end:
         return f"stream {end['stream']['stream']}"
-    return next(word for kind, word in _KINDS if kind in end)
+    if "files" in end:
+        return f"{end['files']['format']} of {end['files']['store']}"
+    return next((word for kind, word in _KINDS.items() if kind in end), "")
 
 
-_KINDS = (("http", "by HTTP"), ("collect", "collected"), ("none", "nowhere"))
+_KINDS = {"http": "by HTTP", "collect": "collected", "callback": "a callback", "none": "nowhere"}

@@ -104,6 +104,22 @@ def test_its_stream_is_derived_everywhere(client: FlaskClient, pushed: Caller) -
     assert 'class="badge">derived' in page
 
 
+def test_a_stream_beside_it_says_whose_program_makes_it(
+    client: FlaskClient, pushed: Caller
+) -> None:
+    value = {"channels": {"v": {"type": "number"}}}
+    streams = {
+        "a": value,
+        "b": {"operator": {"name": "tried", "version": 1, "inputs": ["a"]}, **value},
+        "beside": {"operator": {"of": "b"}, **value},
+    }
+    so = pushed.create({"version": "0.2.0", "name": "Hall", "streams": streams})
+    page = client.get(f"/console/streams/{so}/beside")
+    assert page.status_code == 200
+    assert "By the program of <a" in page.text
+    assert client.get("/console/operators/tried").text.count("Compute by it") == 1
+
+
 def test_a_grant_is_given_and_revoked(client: FlaskClient, served: Served, pushed: Caller) -> None:
     other = served.tenant("b").ask("GET", "/grants").get_json()["tenant"]
     carried = {"csrf": csrf(client)}
