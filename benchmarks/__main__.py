@@ -46,6 +46,7 @@ BENCHMARKS = (
     "queues",
     "idle",
     "operators",
+    "versions",
     "statements",
     "monitoring",
     "applications",
