@@ -24,7 +24,7 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import ServioticyError, SetupError
 from servioticy.settings import Settings, changed, load
 
-SECONDS_TO_MAKE = 300
+SECONDS_TO_MAKE = 900
 SECONDS_TO_START = 120
 
 
@@ -63,7 +63,7 @@ def _record(settings: Settings, for_spark: Path, for_kafka: Path) -> None:
         process = subprocess.Popen(broker.command())
         try:
             _wait(broker.is_ready)
-            own = changed(settings, bootstrap_servers=broker.bootstrap_servers, partitions=1)
+            own = changed(settings, bootstrap_servers=broker.bootstrap_servers, partitions=2)
             make_topics(own)
             KafkaLog(own).append(0, DeletionRecord("nobody"))
             _query(own, Path(folder), for_spark)
@@ -80,14 +80,17 @@ def _query(settings: Settings, scratch: Path, target: Path) -> None:
     done = scratch / "done"
 
     def take(batches: Iterator[Any]) -> Iterator[Any]:
-        for _ in batches:
-            done.touch()
+        for number, _ in enumerate(batches):
+            if number:  # the first says of which partition they are
+                done.touch()
             yield from ()
 
-    with Starting(settings, scratch, shared_classes.recording(target)) as java:
+    recording = shared_classes.recording(target)
+    # What it has loaded it writes as it ends.
+    with Starting(settings, scratch, recording, SECONDS_TO_START) as java:
         with java.known():
-            spark = job.session(settings, java.classes, 1, scratch)
-        rows = job.rows(spark, kafka(settings), topics(settings).updates, {0: 0})
+            spark = job.session(settings, java.classes, 2, scratch)
+        rows = job.rows(spark, kafka(settings), topics(settings).updates, {0: 0, 1: 0})
         query = job.start(rows, take, settings, scratch)
         _wait(lambda: done.exists() or not query.isActive)
         query.stop()

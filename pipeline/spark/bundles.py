@@ -1,7 +1,7 @@
 """Bundles: many records of the log in one binary value, as Spark's JVM hands them over.
 
 The Java classes of `deploy/java/bundles` write them. A record is its offset, the length of
-its value (-1: it has none), and the value.
+its value (-1: it has none), and the value. Before the bundles of a task comes its partition.
 """
 
 from __future__ import annotations
@@ -16,8 +16,15 @@ MAX_BYTES = 1024 * 1024
 
 MAX_RECORDS = 1000
 
+_PARTITION = Struct(">i")
 _HEAD = Struct(">qi")
 _NONE = -1
+
+
+def partition(head: bytes) -> int:
+    """Return of which partition the bundles are that follow."""
+    found: int = _PARTITION.unpack(head)[0]
+    return found
 
 
 def unpack(bundle: bytes) -> list[Row]:

@@ -107,12 +107,17 @@ class Starting:
     """A Java that starts, and ends with its block or with us, however we end."""
 
     def __init__(
-        self, settings: Settings, scratch: Path, options: Sequence[str] | None = None
+        self,
+        settings: Settings,
+        scratch: Path,
+        options: Sequence[str] | None = None,
+        seconds_to_end: float = SECONDS_TO_END,
     ) -> None:
         """Start it, with these options of Java's, or as its classes are kept.
 
         Raises SetupError where that cannot be.
         """
+        self._seconds_to_end = seconds_to_end
         self.classes = jars.spark_jars(settings)
         """The jars that it has beside Spark's own."""
         self._told = scratch / "gateway"
@@ -147,7 +152,7 @@ class Starting:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            self._process.wait(SECONDS_TO_END)
+            self._process.wait(self._seconds_to_end)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

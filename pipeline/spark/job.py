@@ -13,11 +13,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from py4j.protocol import INPUT_CONVERTER
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.utils import require_minimum_pandas_version
 from pyspark.sql.types import BooleanType, StructField, StructType
@@ -103,8 +103,16 @@ def put_away(spark: SparkSession) -> None:
 def rows(
     spark: SparkSession, connection: KafkaConnection, topic: str, offsets: dict[int, int]
 ) -> DataFrame:
-    """The log from these offsets on, in bundles."""
-    return bundled(_log(spark, connection, topic, offsets).select("offset", "value"))
+    """The log from these offsets on, in bundles.
+
+    Each partition is a source of its own, which knows what it is: of one source for all of them
+    Spark gives the tasks numbers in an order of its own where there are more than four.
+    """
+    own = (
+        bundled(_log(spark, connection, topic, {each: offset}).select("offset", "value"), each)
+        for each, offset in offsets.items()
+    )
+    return reduce(DataFrame.union, own)
 
 
 def single_rows(
@@ -124,12 +132,15 @@ def _log(
     return source.options(**source_options(connection, topic, offsets)).load()
 
 
-def bundled(records: DataFrame) -> DataFrame:
-    """All that waits as one row, by Java classes of ours: a row each costs far more."""
+def bundled(records: DataFrame, partition: int) -> DataFrame:
+    """First which partition it is, then all that waits as one row: a row each costs far more.
+
+    By Java classes of ours.
+    """
     jvm: Any = records.sparkSession._jvm
     encoders = jvm.org.apache.spark.sql.Encoders
     record = encoders.tuple(encoders.LONG(), encoders.BINARY())
-    together = jvm.servioticy.Bundles(bundles.MAX_BYTES, bundles.MAX_RECORDS)
+    together = jvm.servioticy.Bundles(partition, bundles.MAX_BYTES, bundles.MAX_RECORDS)
     mapped = getattr(records._jdf, "as")(record).mapPartitions(together, encoders.BINARY())
     return DataFrame(mapped.toDF(), records.sparkSession)
 
@@ -141,7 +152,7 @@ def source_options(
     starting = {str(partition): offset for partition, offset in offsets.items()}
     return {
         **{f"kafka.{key}": value for key, value in connection.for_java().items()},
-        "subscribe": topic,
+        "assign": json.dumps({topic: [*offsets]}),
         "startingOffsets": json.dumps({topic: starting}),
         "kafka.fetch.max.wait.ms": "100",
         "kafka.fetch.min.bytes": "1",
@@ -153,9 +164,7 @@ def working(settings: Settings) -> Run:
     """Return what takes the rows of one task."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
-        context = TaskContext.get()
-        # One task a partition of the one topic, in order: the task's number is the partition's.
-        return worker.work(batches, context.partitionId() if context else 0, settings)
+        return worker.work_in_bundles(batches, settings)
 
     return run
 

@@ -30,8 +30,7 @@ from pipeline.metrics import TaskMetrics, observed
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
 from pipeline.sharing.used_up import UsedUp
-from pipeline.spark import quickack
-from pipeline.spark.bundles import unpack
+from pipeline.spark import bundles, quickack
 from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox
 from pipeline.spark.listening import Listener
@@ -82,6 +81,18 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
         log.exception("task_failed", extra={"partition": partition})
         raise
     return iter(())
+
+
+def work_in_bundles(batches: Iterable[Any], settings: Settings) -> Iterator[Any]:
+    """Take the bundles of one task in real-time mode, the first of which says of which partition.
+
+    Yields and raises as `work` does.
+    """
+    rows = iter(batches)
+    first = next(rows)
+    quickack.acknowledge()
+    partition = bundles.partition(first.column(0)[0].as_py())
+    return work(chain((first.slice(1),), rows), partition, settings)
 
 
 def work_in_batches(batches: Iterable[Any], settings: Settings) -> Iterator[Any]:
@@ -151,7 +162,7 @@ def read(batches: Iterable[Any], inbox: Inbox) -> None:
         for batch in batches:
             quickack.acknowledge()
             for bundle in batch.column(0).to_pylist():
-                inbox.put(unpack(bundle), len(bundle))
+                inbox.put(bundles.unpack(bundle), len(bundle))
             inbox.wait_for_room()  # the socket fills, and Spark waits in its turn
     except BaseException as error:  # noqa: BLE001  raised again by the main thread
         inbox.end(error)

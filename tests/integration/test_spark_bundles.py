@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -31,6 +32,8 @@ pytestmark = pytest.mark.timeout(900)
 
 SECONDS = 300.0
 LOADED = "loaded-classes"
+PARTITIONS = 6
+"""More than four: Spark would number the tasks of one source in another order."""
 SHORT_SECONDS, LONG_SECONDS = 5, 3600
 """Of a Spark batch: the least that real-time mode takes, and more than the test does."""
 
@@ -48,7 +51,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         java.Starting(settings, scratch, (*ready, shown)) as started,
     ):
         with started.known():
-            session = job.session(settings, started.classes, 1, scratch)
+            session = job.session(settings, started.classes, PARTITIONS, scratch)
         yield session
         session.stop()
         gateway = SparkContext._gateway
@@ -69,7 +72,9 @@ def test_java_takes_sparks_classes_from_the_archive(spark: SparkSession) -> None
 def collected(spark: SparkSession, count: int, value: str) -> list[list[bundles.Row]]:
     """Bundles of records numbered from 0, each with the value of an SQL expression of `id`."""
     records = spark.range(0, count, 1, 1).selectExpr("id AS offset", f"{value} AS value")
-    return [bundles.unpack(bytes(row[0])) for row in job.bundled(records).collect()]
+    head, *rest = (bytes(row[0]) for row in job.bundled(records, count).collect())
+    assert bundles.partition(head) == count
+    return [bundles.unpack(each) for each in rest]
 
 
 def readers(spark: SparkSession) -> int:
@@ -116,30 +121,34 @@ def test_a_task_that_wants_no_more_leaves_no_thread(spark: SparkSession) -> None
     """Its thread waits to hand over the next bundle, as the records are without end."""
     records = spark.range(0, 10**12, 1, 1).selectExpr("id AS offset", "X'00' AS value")
 
-    assert job.bundled(records).limit(2).count() == 2
+    assert job.bundled(records, 0).limit(2).count() == 2
     until(lambda: readers(spark) == 0, SECONDS)
 
 
 class Log:
-    """A topic of one partition, and a query that writes down what its Python worker gets."""
+    """A topic, and a query over it that writes down what its Python workers get."""
 
-    def __init__(self, spark: SparkSession, settings: Settings, folder: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, settings: Settings, folder: Path, partitions: int = 1
+    ) -> None:
         self._spark, self._settings, self._folder = spark, settings, folder
+        self._partitions = partitions
         self._topic = Topics(settings.log.topic_prefix).updates
-        ensure_topics(kafka(settings), Topics(settings.log.topic_prefix), 1)
+        ensure_topics(kafka(settings), Topics(settings.log.topic_prefix), partitions)
         self._producer = Producer(
             kafka(settings).for_librdkafka() | {"message.max.bytes": 4 << 20}
         )
         self._seen = folder / "seen"
         self._seen.touch()
 
-    def append(self, *values: bytes | None) -> None:
+    def append(self, *values: bytes | None, partition: int = 0) -> None:
         for value in values:
-            self._producer.produce(self._topic, value, partition=0)
+            self._producer.produce(self._topic, value, partition=partition)
         self._producer.flush()
 
     def query(self, seconds: int, first: int = 0) -> StreamingQuery:
-        source = job.rows(self._spark, kafka(self._settings), self._topic, {0: first})
+        offsets = dict.fromkeys(range(self._partitions), first)
+        source = job.rows(self._spark, kafka(self._settings), self._topic, offsets)
         checkpoint = self._folder / f"checkpoint-{first}"
         return (
             source.mapInArrow(_writing_down(self._seen), "done boolean")
@@ -150,10 +159,14 @@ class Log:
             .start()
         )
 
-    def bundles(self) -> list[list[tuple[int, int]]]:
+    def bundles(self, partition: int = 0) -> list[list[tuple[int, int]]]:
         """Offset and length (-1: no value) of the records of each bundle that has come."""
-        lines = self._seen.read_text().splitlines()
-        return [[tuple(map(int, each.split(":"))) for each in line.split()] for line in lines]
+        lines = [line.split() for line in self._seen.read_text().splitlines()]
+        return [
+            [tuple(map(int, each.split(":"))) for each in rest]
+            for number, *rest in lines
+            if int(number) == partition
+        ]
 
     def wait_for(self, records: int) -> None:
         until(lambda: len(self.records()) >= records, SECONDS)
@@ -166,19 +179,20 @@ class Log:
     def _ends(self) -> int:
         return sum(not bundle for bundle in self.bundles())
 
-    def records(self) -> list[tuple[int, int]]:
-        return [each for bundle in self.bundles() for each in bundle]
+    def records(self, partition: int = 0) -> list[tuple[int, int]]:
+        return [each for bundle in self.bundles(partition) for each in bundle]
 
 
 def _writing_down(path: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def run(batches: Iterator[Any]) -> Iterator[Any]:
+        values = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
+        partition = str(bundles.partition(next(values)))
         with path.open("a", buffering=1) as seen:
-            for batch in batches:
-                for bundle in batch.column(0).to_pylist():
-                    rows = bundles.unpack(bundle)
-                    sizes = [-1 if value is None else len(value) for _offset, value in rows]
-                    pairs = zip(rows, sizes, strict=True)
-                    seen.write(" ".join(f"{row.offset}:{size}" for row, size in pairs) + "\n")
+            for bundle in values:
+                rows = bundles.unpack(bundle)
+                sizes = [-1 if value is None else len(value) for _offset, value in rows]
+                pairs = [f"{row.offset}:{size}" for row, size in zip(rows, sizes, strict=True)]
+                seen.write(" ".join((partition, *pairs)) + "\n")
         return iter(())
 
     return run
@@ -188,6 +202,31 @@ def _writing_down(path: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
 def log(spark: SparkSession, real_kafka: EmbeddedKafka, topic_prefix: str, tmp_path: Path) -> Log:
     overrides = {"bootstrap_servers": real_kafka.bootstrap_servers, "topic_prefix": topic_prefix}
     return Log(spark, load(overrides=overrides), tmp_path)
+
+
+def test_each_task_knows_its_partition_however_many_there_are(
+    spark: SparkSession, real_kafka: EmbeddedKafka, topic_prefix: str, tmp_path: Path
+) -> None:
+    """Before anything comes, and over the end of a Spark batch."""
+    overrides = {"bootstrap_servers": real_kafka.bootstrap_servers, "topic_prefix": topic_prefix}
+    log = Log(spark, load(overrides=overrides), tmp_path, PARTITIONS)
+    query = log.query(SHORT_SECONDS)
+    try:
+        for round_ in range(1, 3):
+            for partition in range(PARTITIONS):
+                log.append(b"x" * partition, partition=partition)
+            until(
+                lambda round_=round_: all(
+                    len(log.records(each)) == round_ for each in range(PARTITIONS)
+                ),
+                SECONDS,
+            )
+            log.wait_for_an_end()
+    finally:
+        query.stop()
+
+    for partition in range(PARTITIONS):
+        assert log.records(partition) == [(0, partition), (1, partition)]
 
 
 def test_a_single_record_waits_for_no_other(log: Log) -> None:

@@ -57,5 +57,5 @@ def test_the_source_gets_all_of_the_connection() -> None:
     assert {f"kafka.{key}": value for key, value in connection.for_java().items()}.items() <= (
         found.items()
     )
-    assert found["subscribe"] == "updates"
+    assert json.loads(found["assign"]) == {"updates": [0, 1]}
     assert json.loads(found["startingOffsets"]) == {"updates": {"0": 7, "1": 0}}

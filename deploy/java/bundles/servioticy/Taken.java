@@ -1,19 +1,23 @@
 package servioticy;
 
+import java.nio.ByteBuffer;
 import java.util.Iterator;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * The bundles, one after the other; the last one is empty.
+ * The partition in four bytes, and the bundles, one after the other; the last one is empty.
  *
  * <p>Spark writes a row to the Python worker only when it knows whether there is another.
  * So this says that there is, before it is known; the empty bundle keeps the promise.
  */
 final class Taken implements Iterator {
+    private final int partition;
     private final Waiting waiting;
+    private boolean begun = false;
     private boolean ended = false;
 
-    Taken(Waiting waiting) {
+    Taken(int partition, Waiting waiting) {
+        this.partition = partition;
         this.waiting = waiting;
     }
 
@@ -22,6 +26,10 @@ final class Taken implements Iterator {
     }
 
     public Object next() {
+        if (!begun) {
+            begun = true;
+            return ByteBuffer.allocate(4).putInt(partition).array();
+        }
         byte[] bundle = null;
         try {
             bundle = waiting.take();
