@@ -35,7 +35,8 @@ SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
         "c1": ("q0",),
         "p1": ("d1",),
         "q1": (),
-        "c0": ("p1", "q1"),
+        "c0": ("q1",),
+        "c2": ("p1",),
     },
 }
 VERSIONS = [3, 4, 5, 3]
