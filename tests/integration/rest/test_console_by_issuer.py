@@ -203,13 +203,17 @@ def test_who_is_no_member_is_told_by_which_name_it_can_be_made_one(
     assert served.platform.database.rows("SELECT FROM console_sessions") == []
 
 
-def test_who_makes_up_codes_waits(client: FlaskClient, tenant: Caller) -> None:
-    statuses = []
+def test_who_makes_up_codes_keeps_nobody_out(
+    client: FlaskClient, tenant: Caller, issuer: RealIssuer
+) -> None:
+    """Behind a proxy all have one address, and nobody can guess a code."""
+    statuses = set()
     for _ in range(int(ATTEMPTS) + 1):
         state = begun(client).params["state"]
         query = {"code": "x" * 5_000, "state": state}
-        statuses.append(client.get(CALLBACK, query_string=query).status_code)
-    assert (statuses[0], statuses[-1]) == (403, 429)
+        statuses.add(client.get(CALLBACK, query_string=query).status_code)
+    assert statuses == {403}
+    assert signed_in(client, issuer).status_code == 200
 
 
 def test_a_session_goes_on_with_another_token_before_one_ends(
