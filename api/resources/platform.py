@@ -54,12 +54,12 @@ def blueprint(services: Services) -> Blueprint:
         only_for_the_operator()
         return answer(applications.listed(services.settings))
 
-    @routes.get("/platform/applications/<name>")
+    @routes.get("/platform/applications/<application>")
     @needs(Right.ADMIN)
-    def application(name: str) -> Response:
+    def read_application(application: str) -> Response:
         """Tell how one is, and how long its steps take."""
         only_for_the_operator()
-        return answer(applications.told(services.settings, name))
+        return answer(applications.told(services.settings, application))
 
     def only_for_the_operator() -> None:
         """Refuse all but admins of the tenant that is named."""

@@ -269,7 +269,7 @@ class ServiceObject:
     """What its groups name of other tenants, as far as it is known at this place in the log."""
     read_in: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: NOTHING)
     """Of each of its streams that others read, the partitions in which they do."""
-    operator_owners: Mapping[str, int] = field(default_factory=lambda: NOTHING)
+    operator_owners: Mapping[str, int] = field(default_factory=dict)
     """Whom it means by the names of others whose programs it names, since it was accepted."""
 
     @property

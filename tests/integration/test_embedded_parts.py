@@ -249,6 +249,8 @@ def test_the_sandbox_s_parts_are_what_their_authors_published() -> None:
 
 @pytest.mark.parametrize("which", classes.Classes)
 def test_our_classes_compile_without_a_compiler_of_java_s_own(tmp_path, which) -> None:
+    for library in load().embedded.jars_path.glob(classes.WEAVER):
+        (tmp_path / library.name).symlink_to(library)
     settings = load({}, {"jars": str(tmp_path)})
     target = classes.build(settings, which, java.find(load()))
 

@@ -124,7 +124,7 @@ def a_world(served: Served) -> World:
         archive = archives.pack(write(Path(folder) / "operator", "", name="forward"))
     answer = tenant.ask("PUT", "/operators/forward", data=archive)
     assert answer.status_code == 201, answer.text
-    names["operator"] = "forward"
+    names |= {"operator": "forward", "application": "loop"}
     names["tenant"] = served.tenant("another").ask("GET", "/grants").get_json()["tenant"]
     granted = tenant.ask("PUT", f"/operators/forward/grants/{names['tenant']}")
     assert granted.status_code == 204, granted.text

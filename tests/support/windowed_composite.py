@@ -108,7 +108,8 @@ class Composite:
         return told(self.entries[HEAD][0], self.window)
 
     def _past(self, key: PastKey) -> bytes | None:
-        streams, begin, until, most = key.wanted
+        streams, begin, until, most, is_newest = key.wanted
+        assert not is_newest, "this composite follows nobody"
         found = [
             PastUpdate(name, at, document)
             for (name, at), document in sorted(self.history.items())

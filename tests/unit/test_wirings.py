@@ -25,6 +25,7 @@ OTHERWISE = {
     "apart": True,
     "follows": True,
     "brings": True,
+    "sides": (1,),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -71,9 +72,10 @@ def backend(database: SwitchedDatabase, issuer: TokenIssuer) -> Platform:
 
 
 @pytest.fixture
-def served(backend: Platform) -> Served:
+def served(backend: Platform, tmp_path: Path) -> Served:
     settings = changed(
         Settings(),
+        data=str(tmp_path / "data"),
         max_body_bytes=20_000,
         operator_tenant="examples",
         operators_protection="any",

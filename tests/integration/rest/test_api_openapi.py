@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import re
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from api_builders import Served
+from application_builders import a_package
 from contract_world import (
     ARCHIVE,
     OPENAPI,
@@ -24,7 +26,9 @@ from contract_world import (
 from rest_page import PAGE, called, rights_on_the_page, statuses_on_the_page
 from werkzeug.test import TestResponse
 
+from api.app import SERVICES
 from api.http.authentication import right_to
+from monitoring.applications import package, repository
 
 REQUESTS = [
     pytest.param(method, path, name, id=f"{method} {path} {name}")
@@ -34,7 +38,10 @@ REQUESTS = [
 
 
 @pytest.fixture
-def world(served: Served) -> World:
+def world(served: Served, tmp_path: Path) -> World:
+    folder = a_package(tmp_path / "package")
+    data = served.app.extensions[SERVICES].settings.data_path
+    repository.register(data, package.read(folder), folder)
     return a_world(served)
 
 
