@@ -37,6 +37,8 @@ PAUSE_SECONDS = 1.0
 """Where the store is away, or working ended with a fault."""
 SPARE_SECONDS = 10.0
 """For it to end what it has at hand, once nobody will tell it to begin."""
+END_SECONDS = 45.0
+"""For who works to end: longer than it waits for its instances (`dispatcher.py`)."""
 READY_FILE = "SERVIOTICY_FUNCTIONS_READY_FILE"
 """Names a file that is made when it is known what waits."""
 
@@ -115,14 +117,19 @@ class Waiting:
         """Let the process finish what it has in hand; the spare has nothing."""
         if self._spare is not None and self._spare.stdin is not None:
             self._spare.stdin.close()
-            try:
-                self._spare.wait(SPARE_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._spare.kill()
-                self._spare.wait()
+            _ended(self._spare, SPARE_SECONDS)
         if self.process is not None:
             self.process.terminate()
-            self.process.wait()
+            _ended(self.process, END_SECONDS)
+
+
+def _ended(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Wait for its end, which it has after so long at the latest."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def run(chosen: Settings) -> None:

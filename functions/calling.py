@@ -1,7 +1,8 @@
 """Receivers of atoms over HTTP, under the rules of all callbacks: nobody inside is called.
 
 A name is resolved once, all of its addresses are checked, and the connection is made to these.
-No redirect is followed, no proxy is asked, and an answer is read to a short end.
+No redirect is followed, no proxy is asked, and an answer is read to a short end. An attempt has
+one deadline, whatever the receiver says meanwhile: a limit for each part would be none.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import functools
 import http.client
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -47,17 +50,17 @@ class Caller:
             host, port = parts.hostname or "", parts.port
             is_secure = parts.scheme == "https"
             port = port or (443 if is_secure else 80)
-            until = time.monotonic() + SECONDS
-            connection = self._connected(host, port, is_secure)
-            try:
-                path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-                told = {"Content-Type": "application/json", "User-Agent": AGENT, **headers}
+            self._rules.check_literal(host, port)
+            addresses = self._addresses(host, port)
+            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            told = {"Content-Type": "application/json", "User-Agent": AGENT, **headers}
+            with _Deadline(SECONDS) as deadline:
+                connection = _connected(host, port, addresses, is_secure, deadline)
                 connection.request("POST", path, body, told)
-                response = connection.getresponse()
-                _read_away(response, until)
-                return Outcome(response.status, response.reason[:200])
-            finally:
-                connection.close()
+                with closing(connection), connection.getresponse() as response:
+                    deadline.left()  # an end of what it says may be ours
+                    _read_away(response)
+                    return Outcome(response.status, response.reason[:200])
         except ForbiddenAddress as error:
             return Outcome(0, str(error), is_forbidden=True)
         except TimeoutError:
@@ -65,31 +68,87 @@ class Caller:
         except (OSError, http.client.HTTPException, ValueError) as error:
             return Outcome(0, f"{type(error).__name__}: {error}"[:200])
 
-    def _connected(self, host: str, port: int, is_secure: bool) -> http.client.HTTPConnection:
-        """Return a connection to an address that may be called. Raises OSError."""
-        self._rules.check_literal(host, port)
+    def _addresses(self, host: str, port: int) -> list[str]:
+        """Return those of a host, all of which may be called. Raises OSError."""
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = [str(address[0]) for *_, address in found]
         for each in addresses:  # whoever mixes public and private ones is up to something
             self._rules.check(each.partition("%")[0], port)
-        last: OSError = OSError("it has no address")
-        for each in dict.fromkeys(addresses):
-            try:
-                connected = socket.create_connection((each, port), CONNECT_SECONDS)
-            except OSError as error:
-                last = error
-                continue
-            connected.settimeout(SECONDS)
-            connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
-            connection.sock = connected
-            if is_secure:
-                try:
-                    connection.sock = _context().wrap_socket(connected, server_hostname=host)
-                except BaseException:
-                    connected.close()
-                    raise
-            return connection
-        raise last
+        return list(dict.fromkeys(addresses))
+
+
+class _Deadline:
+    """Ends a connection when its time is over, whatever is done with it then, as TimeoutError."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self._lock = threading.Lock()
+        self._held: socket.socket | None = None
+        self._is_over = False
+        self._timer = threading.Timer(seconds, self._cut)
+        self._timer.daemon = True
+
+    def __enter__(self) -> _Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        self._timer.cancel()
+        with self._lock:
+            held, self._held = self._held, None
+        if held is not None:
+            held.close()
+        if self._is_over and isinstance(error, (OSError, http.client.HTTPException, ValueError)):
+            raise TimeoutError from error
+
+    def left(self) -> float:
+        """Return how many seconds there are. Raises TimeoutError where there are none."""
+        left = self._until - time.monotonic()
+        if left <= 0 or self._is_over:
+            raise TimeoutError
+        return left
+
+    def hold(self, connected: socket.socket) -> None:
+        """End this one, in the place of the one before. Raises TimeoutError."""
+        with self._lock:
+            self._held = connected
+        self.left()
+
+    def _cut(self) -> None:
+        with self._lock:
+            self._is_over = True
+            if self._held is not None:
+                with suppress(OSError):  # as it is: what TLS has to say would be waited for
+                    socket.socket.shutdown(self._held, socket.SHUT_RDWR)
+
+
+def _connected(
+    host: str, port: int, addresses: list[str], is_secure: bool, deadline: _Deadline
+) -> http.client.HTTPConnection:
+    """Return a connection to one of these. Raises OSError."""
+    last: OSError = OSError("it has no address")
+    for each in addresses:
+        try:
+            connected = socket.create_connection(
+                (each, port), min(CONNECT_SECONDS, deadline.left())
+            )
+        except OSError as error:
+            last = error
+            deadline.left()
+            continue
+        deadline.hold(connected)
+        connected.settimeout(SECONDS)
+        connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
+        connection.sock = connected
+        if is_secure:
+            secure = _context().wrap_socket(
+                connected, server_hostname=host, do_handshake_on_connect=False
+            )
+            deadline.hold(secure)
+            secure.do_handshake()
+            connection.sock = secure
+        return connection
+    raise last
 
 
 @functools.cache
@@ -99,11 +158,12 @@ def _context() -> ssl.SSLContext:
     return context
 
 
-def _read_away(response: http.client.HTTPResponse, until: float) -> None:
-    """Read a short answer; who says more, or says it slowly, is cut off."""
+def _read_away(response: http.client.HTTPResponse) -> None:
+    """Read a short answer; who says more, or says it slowly, is cut off: what it was is known."""
     size = 0
-    while size <= MAX_ANSWER_BYTES and time.monotonic() < until:
-        part = response.read1(8_192)
-        if not part:
-            return
-        size += len(part)
+    with suppress(OSError, http.client.HTTPException, ValueError):
+        while size <= MAX_ANSWER_BYTES:
+            part = response.read1(8_192)
+            if not part:
+                return
+            size += len(part)

@@ -32,6 +32,9 @@ LOOK_SECONDS = 0.02
 AGAIN_SECONDS = 1.0
 """After which is looked again where something waits for a place, or the store is away."""
 SETTLE_SECONDS = 2.0
+END_SECONDS = 30.0
+"""For all instances to finish what they have in hand; what one holds then is shown again later, as
+if it had been killed."""
 MAX_WORKFLOWS = 256
 
 log = logging.getLogger("functions")
@@ -285,8 +288,11 @@ class Dispatcher:
             threads = list(self._threads.values())
             for each in self._running.values():
                 each.ends = True
+        until = time.monotonic() + END_SECONDS
         for thread in threads:
-            thread.join()
+            thread.join(max(0.0, until - time.monotonic()))
+        if any(each.is_alive() for each in threads):
+            log.warning("instances_left", extra={"count": self.running})
 
     def _patiently(self, ask: Callable[[], None]) -> None:
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any
@@ -151,3 +153,67 @@ def test_who_is_not_there_is_told(server: Server) -> None:
     assert found == Outcome(0, found.reason)
     assert "ConnectionRefused" in found.reason
     assert isinstance(worked(server, 7, url=f"http://127.0.0.1:{port}/").failed[7], Failure)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "again"),
+    [
+        ("http", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        ("http", b"x"),
+        ("http", b"HTTP/1.1 200 OK\r\nA: b\r\n"),
+        ("https", b"\x16\x03\x03\x40\x00"),
+    ],
+)
+def test_whoever_goes_on_without_an_answer_has_one_deadline(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, again: bytes
+) -> None:
+    """However often something comes: each part in time is not the whole in time."""
+    monkeypatch.setattr(calling, "SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        drips = threading.Thread(target=_drip, args=(listening, again), daemon=True)
+        drips.start()
+        url = f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/"
+        found = Caller(Rules(["127.0.0.0/8"])).post(url, b"{}", {})
+        drips.join(60)
+
+    assert found == Outcome(0, "no answer within 0.5 seconds")
+    assert not drips.is_alive()
+
+
+def _drip(listening: socket.socket, again: bytes) -> None:
+    """Say the same until nobody listens: a part of it at once, and a byte now and then."""
+    connection, _ = listening.accept()
+    with connection, suppress(OSError):
+        while True:
+            for each in again:
+                connection.sendall(bytes([each]))
+                if threading.Event().wait(0.001):
+                    return
+
+
+def test_what_has_answered_has_answered_though_its_end_never_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calling, "SECONDS", 0.5)
+    answer = b"HTTP/1.1 204 Fine\r\n\r\n"
+    assert _answered(answer) == Outcome(204, "Fine")
+    assert _answered(answer.replace(b"204", b"200")) == Outcome(200, "Fine")
+
+
+def _answered(answer: bytes) -> Outcome:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ended = threading.Event()
+
+        def answers() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(answer)
+                ended.wait(60)
+
+        thread = threading.Thread(target=answers, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        found = Caller(Rules(["127.0.0.0/8"])).post(url, b"{}", {})
+        ended.set()
+        thread.join(60)
+    return found

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
+import pytest
 from waiting import until
 from workflow_builders import LIMITS, a_document, an_atom
 
+from functions import dispatcher as dispatcher_module
 from functions.accounts import Accounts
 from functions.dispatcher import MAX_WORKFLOWS, Dispatcher
 from functions.steps import Result, Task
@@ -84,3 +87,28 @@ def test_however_many_versions_wait_everybody_is_served() -> None:
     until(look)
 
     assert store.read == {INNOCENT}
+
+
+def test_whoever_stops_waits_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a step holds up, others see again after its time."""
+    monkeypatch.setattr(dispatcher_module, "END_SECONDS", 0.1)
+    holds, begun = threading.Event(), threading.Event()
+
+    class Endless(Step):
+        def work(self, task: Task, atoms: Sequence[Atom]) -> Result:
+            begun.set()
+            holds.wait(300)
+            return super().work(task, atoms)
+
+    store = Store(1, 0)
+    accounts = Accounts(store, store)
+    dispatcher = Dispatcher(store, lambda *_: Endless(), LIMITS, accounts, Quotas())
+    running = threading.Thread(target=dispatcher.run, daemon=True)
+    running.start()
+    assert begun.wait(60)
+    dispatcher.stop()
+    running.join(60)
+    has_ended = not running.is_alive()
+    holds.set()
+
+    assert has_ended

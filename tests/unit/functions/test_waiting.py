@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -101,3 +103,18 @@ def test_a_spare_ends_with_who_keeps_it(said: Path) -> None:
     assert waiting._spare is not None
     assert waiting._spare.returncode == 0
     assert not said.exists()
+
+
+def test_who_works_and_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who stops us does not wait for what a receiver holds up."""
+    deaf = "import signal, sys, time; signal.signal(15, signal.SIG_IGN); print(flush=True)"
+    monkeypatch.setattr(program, "END_SECONDS", 0.1)
+    waiting = Waiting(Atoms())  # type: ignore[arg-type]
+    command = (sys.executable, "-c", f"{deaf}; time.sleep(600)")
+    waiting.process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    with waiting.process as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        waiting.end()
+
+    assert process.returncode == -signal.SIGKILL
