@@ -3,16 +3,19 @@
 A file is taken as it is once it has not been written to for a while, and again where it is
 another one later. Names that begin with a dot are left alone, so whoever writes slowly writes
 there and renames.
+
+A folder that is away for a moment, a mount that failed say, is no empty one: nothing is taken for
+gone but what the system says is not there, below a root that is.
 """
 
 from __future__ import annotations
 
+import errno
 import heapq
 import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
 from functions.files.store import MAX_KEY, PAGE, FileGone, Page, StoreAway, StoreRefuses
 from servioticy.ports.atoms import Seen
@@ -22,6 +25,8 @@ SETTLED_SECONDS = 2.0
 MAX_DEPTH = 16
 MAX_LISTED = 1_000_000
 """Files that are looked through for a page."""
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+"""What is not there, or is a link or no folder now; all else is trouble that may pass."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -38,12 +43,7 @@ class LocalFolder:
         """Return the next files whose names begin so, behind that name."""
         begins, behind = prefix.encode(), after.encode()
         before = (time.time() if self._now is None else self._now) - SETTLED_SECONDS
-        try:
-            root = os.open(self._path, _FOLDER)
-        except FileNotFoundError:
-            return Page((), None)  # nobody has put anything there yet
-        except OSError as error:
-            raise StoreRefuses(f"the folder cannot be read: {error.strerror}") from error
+        root = self._root()
         try:
             every = (
                 (key, at)
@@ -70,25 +70,43 @@ class LocalFolder:
         finally:
             os.close(descriptor)
 
-    def _open(self, key: str) -> int:
-        *folders, name = os.fsencode(key).split(b"/")
-        found = -1
+    def _root(self) -> int:
         try:
-            root = os.open(self._path, _FOLDER)
-            try:
-                folder = _inner(root, folders)
-                try:
-                    found = os.open(name, _FILE, dir_fd=folder)
-                finally:
-                    os.close(folder)
-            finally:
-                os.close(root)
-        except (OSError, ValueError) as error:
+            return os.open(self._path, _FOLDER)
+        except OSError as error:
+            told = f"the folder cannot be opened: {error.strerror}"
+            if error.errno in (errno.ENOTDIR, errno.ELOOP):
+                raise StoreRefuses(told) from error
+            raise StoreAway(told) from error
+
+    def _open(self, key: str) -> int:
+        root = self._root()
+        try:
+            return _file(root, os.fsencode(key).split(b"/"))
+        except ValueError as error:
             raise FileGone("the file is not there any more") from error
+        except OSError as error:
+            if error.errno in _GONE or error.errno == errno.ENXIO:  # a socket has its name
+                raise FileGone("the file is not there any more") from error
+            raise StoreAway(f"the file cannot be opened: {error.strerror}") from error
+        finally:
+            os.close(root)
+
+
+def _file(root: int, steps: Sequence[bytes]) -> int:
+    """Open a file below a folder. Raises OSError, ValueError; FileGone where it is none."""
+    folder = _inner(root, steps[:-1])
+    try:
+        found = os.open(steps[-1], _FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
+    try:
         if not stat.S_ISREG(os.fstat(found).st_mode):
-            os.close(found)
             raise FileGone("the file is not there any more")
-        return found
+    except BaseException:
+        os.close(found)
+        raise
+    return found
 
 
 def _inner(root: int, folders: Sequence[bytes]) -> int:
@@ -111,10 +129,10 @@ def _walk(root: int) -> Iterator[tuple[bytes, os.stat_result]]:
         folders = waiting.pop()
         try:
             own = _inner(root, folders)
-        except OSError:
-            if not folders:
+        except OSError as error:
+            if not folders or error.errno not in _GONE:
                 raise
-            continue  # gone meanwhile, or not for us
+            continue  # gone meanwhile
         try:
             with os.scandir(own) as entries:
                 for each in entries:
@@ -129,8 +147,13 @@ def _walk(root: int) -> Iterator[tuple[bytes, os.stat_result]]:
                         if len(steps) <= MAX_DEPTH:
                             waiting.append(steps)
                     elif each.is_file(follow_symlinks=False):
-                        with suppress(OSError):
-                            yield key, os.stat(each.name, dir_fd=own, follow_symlinks=False)
+                        try:
+                            at = os.stat(each.name, dir_fd=own, follow_symlinks=False)
+                        except OSError as error:
+                            if error.errno not in _GONE:
+                                raise
+                            continue
+                        yield key, at
         finally:
             os.close(own)
 

@@ -128,7 +128,8 @@ class Source:
             page = self._open(at).page(files.prefix, after)
         except (StoreAway, StoreRefuses) as error:
             return Look(after=after, trouble=str(error))
-        return Look(page.files, after, page.upto, files.prefix)
+        is_sure = not isinstance(at, Folder)
+        return Look(page.files, after, page.upto, files.prefix, is_sure=is_sure)
 
     def _cut_all(
         self, tenant: int, at: Folder | Bucket | None, files: Files, atoms: Sequence[Atom]

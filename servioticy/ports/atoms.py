@@ -79,6 +79,8 @@ class Look(NamedTuple):
     prefix: str = ""
     trouble: str = ""
     """Why nothing could be seen; then nothing has changed either."""
+    is_sure: bool = True
+    """Whether a list that is empty tells that there is nothing, and not that a mount is away."""
 
 
 class Work(NamedTuple):

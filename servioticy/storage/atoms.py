@@ -21,6 +21,9 @@ MAX_COLLECTED = 1_000
 """Atoms that a sink of one workflow keeps."""
 MAX_FILES = 100_000
 """Files of one workflow that are kept in mind; further ones come when others have gone."""
+NOTHING_LEFT = (
+    "the folder is empty, and had files; if they come back as they were they are not new"
+)
 MAX_REASON = 500
 COUNTED = 200
 """Of what may be taken in a queue no more is counted: it is enough for all instances of a time."""
@@ -209,6 +212,8 @@ class PostgresAtoms:
         with self._database.transaction():
             if not self._rows("hold", {**whose, "id": id_, "instance": instance}):
                 return 0
+            if self._is_doubtful(whose, look):
+                look = look._replace(trouble=NOTHING_LEFT)
             new, is_full = ([], False) if look.trouble else self._seen(whose, look)
             goes_on = look.upto is not None and not look.trouble
             products = [Product(id_, CUT, 0, _ticket(each)) for each in new]
@@ -220,6 +225,13 @@ class PostgresAtoms:
             self._rows("note_look", {**whose, **told, "is_full": is_full, "now": now_ms})
             self.finish(queue, instance, [id_], products, now_ms)
         return len(new)
+
+    def _is_doubtful(self, whose: Mapping[str, object], look: Look) -> bool:
+        """Whether all is gone that was known, of what may be away as well."""
+        if look.is_sure or look.files or look.upto is not None or look.trouble:
+            return False
+        ((count, _),) = self._rows("known_files", {**whose, "keys": []})
+        return int(count) > 0
 
     def _seen(self, whose: Mapping[str, object], look: Look) -> tuple[list[Seen], bool]:
         """Keep in mind which files there are; returns the new ones, and whether it is too many."""

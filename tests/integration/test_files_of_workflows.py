@@ -45,14 +45,19 @@ def atoms(dsn: str, owner: Database) -> Iterator[PostgresAtoms]:
 
 
 def looked(
-    atoms: PostgresAtoms, *files: str, now: int = NOW, upto: str | None = None, trouble: str = ""
+    atoms: PostgresAtoms,
+    *files: str,
+    now: int = NOW,
+    upto: str | None = None,
+    trouble: str = "",
+    is_sure: bool = True,
 ) -> int:
     """Take the look that waits, and see these: NAME or NAME=CONTENT."""
     (own,) = atoms.take(TO_LOOK, 1, 1, now, now + 90_000)
     after = orjson.loads(own.body).get("after", "")
     pairs = [each.partition("=") for each in files]
     seen = [Seen(name, content or "1", 9) for name, _, content in pairs]
-    look = Look(seen, after, upto, trouble=trouble)
+    look = Look(seen, after, upto, trouble=trouble, is_sure=is_sure)
     return atoms.look(TO_LOOK, 1, own.id, look, EVERY, now)
 
 
@@ -99,6 +104,21 @@ def test_a_file_that_went_and_came_back_comes_again(atoms: PostgresAtoms) -> Non
     assert looked(atoms, "a") == 1
     assert looked(atoms, now=NOW + EVERY) == 0
     assert looked(atoms, "a", now=NOW + 2 * EVERY) == 1
+
+
+def test_a_folder_that_is_empty_all_at_once_forgets_nothing(
+    owner: Database, atoms: PostgresAtoms
+) -> None:
+    """A mount that failed looks like this; when it is back no file comes twice."""
+    assert looked(atoms, "a", is_sure=False) == 1
+    assert looked(atoms, now=NOW + EVERY, is_sure=False) == 0
+
+    assert known(owner) == ["a"]
+    ((told,),) = owner.rows("SELECT trouble FROM workflow_looks")
+    assert "empty" in told
+    assert looked(atoms, "a", now=NOW + 2 * EVERY, is_sure=False) == 0
+    assert looked(atoms, "b", now=NOW + 3 * EVERY, is_sure=False) == 1
+    assert known(owner) == ["b"]
 
 
 def test_whoever_lost_the_look_changes_nothing(owner: Database, atoms: PostgresAtoms) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from functions.files import folder as folders
 from functions.files.folder import SETTLED_SECONDS, LocalFolder
-from functions.files.store import FileGone, StoreRefuses
+from functions.files.store import FileGone, StoreAway, StoreRefuses
 from servioticy.ports.atoms import Seen
 
 NOW = 1_000_000.0
@@ -34,7 +36,6 @@ def test_files_are_listed_by_the_bytes_of_their_names(tmp_path: Path) -> None:
     assert keys(tmp_path) == sorted(names, key=str.encode)
     assert keys(tmp_path, after="a/b/c") == ["a/z", "a/ü", "b"]
     assert keys(tmp_path, "a/") == ["a/b/c", "a/z", "a/ü"]
-    assert keys(tmp_path / "none") == []
 
 
 def test_pages_follow_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,3 +120,49 @@ def test_a_folder_has_so_many_files_and_no_more(
     put(tmp_path / "d")
     with pytest.raises(StoreRefuses, match="more than 3"):
         keys(tmp_path)
+
+
+def test_a_root_that_is_not_there_is_away_and_not_empty(tmp_path: Path) -> None:
+    """As where a mount has failed: else all would be forgotten, and come again when it is back."""
+    inside = tmp_path / "inside"
+    put(inside / "a")
+    store = LocalFolder(str(inside), NOW)
+    (file,) = store.page("", "").files
+    inside.rename(tmp_path / "away")
+
+    with pytest.raises(StoreAway, match="No such file"):
+        store.page("", "")
+    with pytest.raises(StoreAway):
+        store.read(file, 0, 1)
+    put(inside)
+    with pytest.raises(StoreRefuses, match="Not a directory"):
+        store.page("", "")
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EACCES, errno.EMFILE])
+def test_trouble_below_the_root_is_no_end_of_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    put(tmp_path / "sub" / "file")
+    store = LocalFolder(str(tmp_path), NOW)
+    (file,) = store.page("", "").files
+    for function, name in (("open", b"sub"), ("open", b"file"), ("stat", "file")):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, function, _failing(getattr(os, function), name, number))
+            if name != b"file":
+                with pytest.raises(StoreAway):
+                    store.page("", "")
+            if function == "open":
+                with pytest.raises(StoreAway):
+                    store.read(file, 0, 1)
+
+    assert store.read(file, 0, 2) == b"{}"
+
+
+def _failing(real: Any, name: bytes | str, number: int) -> Any:
+    def fails(path: Any, *others: Any, **more: Any) -> Any:
+        if path == name:
+            raise OSError(number, os.strerror(number))
+        return real(path, *others, **more)
+
+    return fails

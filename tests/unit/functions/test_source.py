@@ -77,7 +77,7 @@ def test_a_look_tells_a_stretch_of_the_list() -> None:
 
     result = worked(store, LOOK, b'{"after":"A"}', prefix="x/")
 
-    assert result.looks == {7: Look([store.file], "A", "a", "x/")}
+    assert result.looks == {7: Look([store.file], "A", "a", "x/", is_sure=False)}
     assert store.asked == [("x/", "A")]
 
 
