@@ -27,6 +27,8 @@ MAX_LISTED = 1_000_000
 """Files that are looked through for a page."""
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """What is not there, or is a link or no folder now; all else is trouble that may pass."""
+_NOWHERE = frozenset({b"", b".", b".."})
+"""Names that lead to nothing below."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -34,9 +36,13 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 class LocalFolder:
     """Lists and reads below a folder."""
 
-    def __init__(self, path: str, now: float | None = None) -> None:
-        """`now`: seconds since 1970, if not what the clock says."""
+    def __init__(self, path: str, now: float | None = None, below: Sequence[str] = ()) -> None:
+        """The folder is so many steps below a path, none of which is a link.
+
+        `now`: seconds since 1970, if not what the clock says.
+        """
         self._path = path
+        self._below = [os.fsencode(each) for each in below]
         self._now = now
 
     def page(self, prefix: str, after: str) -> Page:
@@ -72,7 +78,11 @@ class LocalFolder:
 
     def _root(self) -> int:
         try:
-            return os.open(self._path, _FOLDER)
+            trusted = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                return _inner(trusted, self._below)
+            finally:
+                os.close(trusted)
         except OSError as error:
             told = f"the folder cannot be opened: {error.strerror}"
             if error.errno in (errno.ENOTDIR, errno.ELOOP):
@@ -95,6 +105,8 @@ class LocalFolder:
 
 def _file(root: int, steps: Sequence[bytes]) -> int:
     """Open a file below a folder. Raises OSError, ValueError; FileGone where it is none."""
+    if steps[-1] in _NOWHERE:
+        raise FileGone("the file is not there any more")
     folder = _inner(root, steps[:-1])
     try:
         found = os.open(steps[-1], _FILE, dir_fd=folder)
@@ -111,6 +123,8 @@ def _file(root: int, steps: Sequence[bytes]) -> int:
 
 def _inner(root: int, folders: Sequence[bytes]) -> int:
     """Open a folder below one, and no link on the way. Raises OSError."""
+    if not _NOWHERE.isdisjoint(folders):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     own = os.dup(root)
     for each in folders:
         try:

@@ -14,7 +14,7 @@ Opening = Callable[[Folder | Bucket], Files]
 def opened(at: Folder | Bucket) -> Files:
     """Return the store that is there; what it takes to ask a bucket is loaded where one is."""
     if isinstance(at, Folder):
-        return LocalFolder(at.path)
+        return LocalFolder(at.path, below=at.below)
     from functions.files.bucket import RemoteBucket
 
     return RemoteBucket(at)

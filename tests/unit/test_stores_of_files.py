@@ -14,7 +14,7 @@ S3 = "s3+https://KEY:s%2Fcret@s3.example.org/lake"
 def test_each_tenant_has_a_part_of_its_own() -> None:
     found = stores({"in": "file:///srv/in/{tenant}", "lake": S3 + "/raw/{tenant}?region=eu"})
 
-    assert found["in"].of("t1") == Folder("/srv/in/t1")
+    assert found["in"].of("t1") == Folder("/srv/in", ("t1",))
     keys = Keys("KEY", "s/cret")
     expected = Bucket("s3.example.org", 443, True, "lake", "raw/t1/", "eu", keys)
     assert found["lake"].of("t1") == expected
@@ -23,8 +23,24 @@ def test_each_tenant_has_a_part_of_its_own() -> None:
 def test_what_has_no_parts_is_for_whom_it_says() -> None:
     own = stores({"in": "file:///srv/in?tenants=t1,t2"})["in"]
 
-    assert own.of("t2") == Folder("/srv/in")
+    assert own.of("t2") == Folder("/srv", ("in",))
     assert own.of("t3") is None
+
+
+def test_what_tenants_may_own_is_told_from_what_they_may_not() -> None:
+    """In every step from the first one that is a tenant's, a link could lead to another's."""
+    own = stores({"in": "file:///srv/of-{tenant}/in/{tenant}?tenants=t1"})["in"]
+
+    assert own.of("t1") == Folder("/srv", ("of-t1", "in", "t1"))
+
+
+@pytest.mark.parametrize("tenant", ["", ".", "..", "a/b", "../t1", "\0"])
+def test_who_is_no_step_of_a_path_has_no_files(tenant: str) -> None:
+    """A tenant that is gone has an empty id: what is above its folder would be everybody's."""
+    found = stores({"in": "file:///srv/in/{tenant}", "lake": S3 + "/raw/{tenant}"})
+
+    assert found["in"].of(tenant) is None
+    assert found["lake"].of(tenant) is None
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,9 @@ class Folder:
     """A folder of this machine, and all below it."""
 
     path: str
+    """As the operator has it: whoever may change what it leads over is trusted."""
+    below: tuple[str, ...] = ()
+    """Further steps: tenants may own what they lead over, so none of them is a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,18 @@ class Store:
     """Public ids; none: everybody's, each with a part of its own."""
 
     def of(self, tenant: str) -> Folder | Bucket | None:
-        """Return where the files of a tenant are, by its public id; None: there are none."""
+        """Return where the files of a tenant are, by its public id; None: there are none.
+
+        A tenant that is gone has none, which is no step of a path: what is above would be its own.
+        """
+        if tenant in ("", ".", "..") or "/" in tenant or "\0" in tenant:
+            return None
         if self.tenants and tenant not in self.tenants:
             return None
         if isinstance(self.at, Folder):
-            return Folder(self.at.path.replace(TENANT, tenant))
+            return replace(
+                self.at, below=tuple(each.replace(TENANT, tenant) for each in self.at.below)
+            )
         return replace(self.at, prefix=self.at.prefix.replace(TENANT, tenant))
 
 
@@ -102,7 +112,8 @@ def _store(name: str, url: str) -> Store:
     if parts.scheme == FILE:
         if host or not steps:
             raise wrong("is written file:///path")
-        at = Folder("/" + "/".join(steps))
+        own = next((n for n, each in enumerate(steps) if TENANT in each), len(steps) - 1)
+        at = Folder("/" + "/".join(steps[:own]), tuple(steps[own:]))
     elif parts.scheme in S3:
         if not host or not steps or TENANT in steps[0] or not key or not secret:
             raise wrong("is written s3+https://KEY:SECRET@HOST/BUCKET")

@@ -166,3 +166,35 @@ def _failing(real: Any, name: bytes | str, number: int) -> Any:
         return real(path, *others, **more)
 
     return fails
+
+
+def test_no_step_from_the_tenants_own_on_is_a_link(tmp_path: Path) -> None:
+    """Who owns a folder in the middle may put a link to another's in the place of the next one."""
+    put(tmp_path / "real" / "t1" / "in" / "own")
+    put(tmp_path / "real" / "t2" / "in" / "secret")
+    (tmp_path / "trusted").symlink_to("real")  # an operator may
+    first = LocalFolder(str(tmp_path / "trusted"), NOW, ["t1", "in"])
+    (file,) = first.page("", "").files
+    assert file.key == "own"
+
+    (tmp_path / "real" / "t1" / "in").rename(tmp_path / "real" / "t1" / "out")
+    (tmp_path / "real" / "t1" / "in").symlink_to("../t2/in")
+    with pytest.raises(StoreRefuses):
+        first.page("", "")
+    with pytest.raises(StoreRefuses):
+        first.read(file, 0, 1)
+    for steps in (["t1", ".."], ["."], [""]):
+        with pytest.raises(StoreAway):
+            LocalFolder(str(tmp_path / "real"), NOW, steps).page("", "")
+
+
+def test_no_name_leads_above(tmp_path: Path) -> None:
+    put(tmp_path / "inside" / "sub" / "a")
+    outside = put(tmp_path / "outside" / "secret")
+    at = outside.stat()
+    etag = f"{at.st_ino}-{at.st_size}-{at.st_mtime_ns}"
+    store = LocalFolder(str(tmp_path / "inside"), NOW)
+
+    for key in ("../outside/secret", "sub/../../outside/secret", "./sub/a", "sub//a", "..", ""):
+        with pytest.raises(FileGone):
+            store.read(Seen(key, etag, 2), 0, 2)
