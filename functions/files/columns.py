@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from functions.files.records import MOST, MOST_BYTES, Bad, BadFile, Portion
-from functions.files.store import Files, StoreAway, StoreRefuses
+from functions.files.store import Files, StoreAway, TakesTooMuch
 from servioticy.apart import asking
 from servioticy.apart.asking import OtherProcess
 from servioticy.domain.workflows.programs import fault_of
@@ -52,7 +52,7 @@ class Columns:
     def rows(
         self, store: Files, file: Seen, whose: Hashable, at: int, most: int = MOST
     ) -> Portion:
-        """Cut the next rows. Raises BadFile, FileGone, StoreAway and StoreRefuses.
+        """Cut the next rows. Raises BadFile, FileGone, StoreAway, StoreRefuses and TakesTooMuch.
 
         `whose` names the store, so that a copy is nobody else's.
         """
@@ -69,7 +69,7 @@ class Columns:
             try:
                 answer = self._process.ask(orjson.dumps(request))
             except Unavailable as error:
-                raise StoreRefuses(f"it takes too much to read it: {error}") from error
+                raise TakesTooMuch(f"it takes too much to read it: {error}") from error
         about, *lines = answer.split(b"\n")
         told = orjson.loads(about)
         if "bad" in told:

@@ -22,7 +22,7 @@ from functions.files import records
 from functions.files.columns import Columns
 from functions.files.opening import Opening, opened
 from functions.files.records import BadFile, Portion
-from functions.files.store import FileGone, StoreAway, StoreRefuses
+from functions.files.store import FileGone, StoreAway, StoreRefuses, TakesTooMuch
 from functions.files.store import Files as OpenedFiles
 from functions.steps import Failure, Result, Task
 from servioticy.domain.workflows.model import CSV, LOOK, PARQUET, Files
@@ -34,6 +34,9 @@ CHUNK = 1_048_576
 MAX_BAD = 100
 """Records of a file that are no atoms; with one more the rest of it is not cut."""
 AWAY_MS = 5_000
+REFUSED_MS = 60_000
+"""After which a store is asked again that lets us do nothing: an operator has to mend that, and no
+file is to blame."""
 NO_STORE = "there is no such store for you any more"
 MAX_TENANTS = 1_000
 
@@ -148,7 +151,10 @@ class Source:
                 log.warning("store_away", extra={"tenant": tenant, "why": str(error)[:200]})
                 later[atom.id] = AWAY_MS
             except StoreRefuses as error:
-                failed[atom.id] = Failure(str(error))
+                log.warning("store_refuses", extra={"tenant": tenant, "why": str(error)[:200]})
+                later[atom.id] = REFUSED_MS
+            except TakesTooMuch as error:
+                failed[atom.id] = Failure(f"{ticket.file.key[:200]}: {error}")
             except (BadFile, FileGone) as error:
                 failed[atom.id] = Failure(f"{ticket.file.key[:200]}: {error}", True)
             else:

@@ -22,6 +22,10 @@ class StoreRefuses(ServioticyError):
     """The store does not let us do it, or there is no such thing."""
 
 
+class TakesTooMuch(ServioticyError):
+    """Reading the file took more than it may: perhaps it is the file, perhaps the machine."""
+
+
 class FileGone(ServioticyError):
     """The file is not there any more as it was when it was listed."""
 

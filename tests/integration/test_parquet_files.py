@@ -16,7 +16,7 @@ from pyarrow import parquet
 from functions.files import columns as files
 from functions.files.columns import Columns
 from functions.files.records import BadFile
-from functions.files.store import StoreRefuses
+from functions.files.store import TakesTooMuch
 from servioticy.ports.atoms import Seen
 
 
@@ -125,7 +125,7 @@ def test_a_process_that_ends_over_a_file_is_begun_again_for_others(
     with monkeypatch.context() as patch:
         patch.setattr(columns._process, "command", ("false",))
         columns._process.stop()
-        with pytest.raises(StoreRefuses, match="takes too much"):
+        with pytest.raises(TakesTooMuch, match="takes too much"):
             columns.rows(store, store.file, "w3", 0)
 
     assert len(all_rows(columns, store, "w3")) == 1

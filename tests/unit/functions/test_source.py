@@ -10,8 +10,8 @@ import pytest
 from workflow_builders import a_queue, a_workflow, an_atom
 
 from functions.files import records, source
-from functions.files.source import AWAY_MS, NO_STORE, Source, Ticket
-from functions.files.store import FileGone, Page, StoreAway, StoreRefuses
+from functions.files.source import AWAY_MS, NO_STORE, REFUSED_MS, Source, Ticket
+from functions.files.store import FileGone, Page, StoreAway, StoreRefuses, TakesTooMuch
 from functions.steps import Failure, Result, Task
 from servioticy.domain.workflows.model import CUT, LOOK
 from servioticy.domain.workflows.stores import stores
@@ -92,8 +92,8 @@ def test_a_look_that_fails_is_told_and_not_dead(error: ServioticyError) -> None:
 def test_a_store_that_is_anothers_is_none() -> None:
     assert worked(Store(), LOOK, b"{}", store="theirs").looks[7].trouble == NO_STORE
     assert worked(Store(), LOOK, b"{}", store="gone").looks[7].trouble == NO_STORE
-    failed = worked(Store(), CUT, ticket(Store()), store="theirs").failed
-    assert failed == {7: Failure(NO_STORE)}
+    cut = worked(Store(), CUT, ticket(Store()), store="theirs")
+    assert (cut.later, cut.failed) == ({7: REFUSED_MS}, {})
 
 
 def test_a_file_is_cut_a_portion_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,13 +165,15 @@ def test_only_so_many_records_are_no_atoms(monkeypatch: pytest.MonkeyPatch) -> N
     ("error", "expected"),
     [
         (StoreAway("away"), Result(later={7: AWAY_MS})),
-        (StoreRefuses("no"), Result(failed={7: Failure("no")})),
+        (StoreRefuses("no"), Result(later={7: REFUSED_MS})),
+        (TakesTooMuch("no"), Result(failed={7: Failure("a: no")})),
         (FileGone("gone"), Result(failed={7: Failure("a: gone", True)})),
     ],
 )
 def test_what_is_away_is_waited_for_and_what_is_gone_is_dead(
     error: ServioticyError, expected: Result
 ) -> None:
+    """An operator's mistake kills nothing, however long it takes to be mended."""
     store = Store(error=error)
 
     assert worked(store, CUT, ticket(store))._replace(processor_us=0) == expected
