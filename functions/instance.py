@@ -8,12 +8,14 @@ it gives back. One that is killed gives nothing back: what it held is shown agai
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from functions.limits import Limits
 from functions.steps import Failure, Result, Step, Task
+from servioticy.domain.workflows.model import LOOK
 from servioticy.errors import Unavailable
 from servioticy.ports.atoms import Atom, Look, Product, Queue
 
@@ -123,11 +125,39 @@ class Instance:
                 self._give_back(dict.fromkeys([each.id for each in atoms], 0), counts=False)
                 return
             began = time.monotonic()
-            result = self._step.work(self.task, atoms)
-            self._store(atoms, result)
+            is_later = self._work(atoms)
             self._learn(time.monotonic() - began)
-            if result.later:
+            if is_later:
                 return
+
+    def _work(self, atoms: Sequence[Atom]) -> bool:
+        """Work on these, and store what came of it; whether some are to be tried later.
+
+        Where a step fails by a fault of ours it is tried with each alone, and that is an attempt
+        at those it fails on: else one atom would hold up the queue for ever. Raises Unavailable.
+        """
+        try:
+            result = self._step.work(self.task, atoms)
+        except Unavailable:
+            raise
+        except Exception as error:
+            log.exception("step_failed")
+            if len(atoms) > 1:
+                return self._work_alone(atoms)
+            failure = Failure(f"the platform failed on it: {type(error).__name__}")
+            result = Result(failed={each.id: failure for each in atoms})
+        self._store(atoms, result)
+        return bool(result.later)
+
+    def _work_alone(self, atoms: Sequence[Atom]) -> bool:
+        is_later = False
+        for place, each in enumerate(atoms):
+            if self._now() >= self._end_ms:
+                left = [each.id for each in atoms[place:]]
+                self._give_back(dict.fromkeys(left, 0), counts=False)
+                break
+            is_later |= self._work([each])
+        return is_later
 
     def _learn(self, seconds: float) -> None:
         if seconds > LONG:
@@ -193,7 +223,9 @@ class Instance:
             )
         return len(dead)
 
-    def _attempts(self) -> int:
+    def _attempts(self) -> float:
+        if self.task.queue.step == LOOK:
+            return math.inf  # without it no look would follow
         return self.task.workflow.attempts_of(self.task.queue.step)
 
     def _give_back(self, pauses: Mapping[int, int], *, counts: bool) -> None:

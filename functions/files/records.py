@@ -142,11 +142,11 @@ def _object(text: bytes) -> tuple[bytes | None, str]:
     """Return a line as an atom, and what is wrong with it."""
     try:
         value = orjson.loads(text)
-    except ValueError as error:
+        atom = orjson.dumps(value)
+    except (ValueError, TypeError) as error:  # what is read is nested deeper than what is written
         return None, f"the line is not JSON: {error}"[:200]
     if not isinstance(value, dict):
         return None, "an atom is a JSON object"
-    atom = orjson.dumps(value)
     return atom, fault_of(atom)
 
 

@@ -11,7 +11,7 @@ from workflow_builders import LIMITS, a_queue, a_workflow, an_atom
 from functions import instance as instances
 from functions.instance import Done, Instance, pause_ms
 from functions.steps import Failure, Result, Task
-from servioticy.domain.workflows.model import Workflow
+from servioticy.domain.workflows.model import CUT, LOOK, Workflow
 from servioticy.errors import Unavailable
 from servioticy.ports.atoms import Atom, Product, Queue
 
@@ -80,10 +80,16 @@ class Step:
 class World:
     """An instance with all that it asks."""
 
-    def __init__(self, queues: Queues, step: Step, workflow: Workflow | None = None) -> None:
+    def __init__(
+        self,
+        queues: Queues,
+        step: Step,
+        workflow: Workflow | None = None,
+        queue: Queue = a_queue(),  # noqa: B008
+    ) -> None:
         self.now = 1_000.0
         self.noted: list[Done] = []
-        task = Task(a_queue(), workflow or a_workflow("clean", "sort"), "1.0")
+        task = Task(queue, workflow or a_workflow("clean", "sort"), "1.0")
         self.instance = Instance(
             7, task, step, queues, LIMITS, self._note, lambda: self.now, self._sleep
         )
@@ -244,3 +250,48 @@ def test_results_are_collected() -> None:
     World(queues, Step(Result({1: ()}, collected=True))).instance.run()
 
     assert queues.did == [("collect", [1])]
+
+
+class Faulty(Step):
+    """Fails by a fault of ours where one of these is among the atoms."""
+
+    def __init__(self, error: Exception, *bad: int) -> None:
+        super().__init__()
+        self.error = error
+        self.bad = set(bad)
+
+    def work(self, task: Task, atoms: Sequence[Atom]) -> Result:
+        if self.bad & {each.id for each in atoms}:
+            raise self.error
+        return super().work(task, atoms)
+
+
+@pytest.mark.parametrize("attempts", [1, 5])
+def test_a_fault_of_ours_is_an_attempt_at_the_atom_that_it_is_about(attempts: int) -> None:
+    """Those that were taken with it are done; it is a dead letter in the end, with a reason."""
+    queues = Queues([an_atom(1), an_atom(2, attempts), an_atom(3)])
+    World(queues, Faulty(TypeError("secret"), 2)).instance.run()
+
+    finished, failed, last = queues.did
+    assert (finished[:2], last[:2]) == (("finish", [1]), ("finish", [3]))
+    if attempts == 1:
+        assert failed == ("give back", {2: 1_000_000 + pause_ms(1)}, True)
+    else:
+        assert failed == ("bury", {2: "the platform failed on it: TypeError"})
+
+
+def test_a_store_that_is_away_is_no_attempt() -> None:
+    queues = Queues([an_atom(1)])
+    with pytest.raises(Unavailable):
+        World(queues, Faulty(Unavailable("away"), 1)).instance.run()
+
+    assert queues.did == []
+
+
+def test_a_look_is_never_dead() -> None:
+    """After it nobody would look any more; what is to be cut may be."""
+    for step, expected in ((LOOK, "give back"), (CUT, "bury")):
+        queues = Queues([an_atom(1, 100)])
+        World(queues, Faulty(TypeError(), 1), queue=a_queue(step=step)).instance.run()
+
+        assert [each[0] for each in queues.did] == [expected]

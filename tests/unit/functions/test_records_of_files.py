@@ -139,3 +139,15 @@ def test_a_portion_has_so_many_bytes_of_atoms(monkeypatch: pytest.MonkeyPatch) -
 
     assert len(found.atoms) == 4
     assert found.at == 301 + 8
+
+
+@pytest.mark.parametrize("levels", [100, 300, 1_000, 2_000])
+def test_however_deep_a_line_is_the_others_come(levels: int) -> None:
+    """What can be read may be too deep to be written."""
+    deep = b'{"n":' + b"[" * levels + b"]" * levels + b"}"
+
+    atoms, bad = cut(b'{"n":1}\n' + deep + b'\n{"n":2}', as_lines, 99_999)
+
+    assert [each["n"] for each in atoms if isinstance(each["n"], int)] == [1, 2]
+    assert len(atoms) + len(bad) == 3
+    assert [each.at for each in bad] == ([8] if levels > 254 else [])
