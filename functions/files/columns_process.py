@@ -32,6 +32,10 @@ class _Bad(Exception):
     """The file cannot be read."""
 
 
+FAULTS = (_Bad, pa.ArrowException, OSError, ValueError, TypeError, MemoryError)
+"""Of a file, or of what reading it takes."""
+
+
 class Reader:
     """Reads one file at a time, and goes on where it ended."""
 
@@ -46,7 +50,7 @@ class Reader:
         asked = orjson.loads(request)
         try:
             lines, next_ = self._read(asked["file"], asked["at"], asked["most"], asked["bytes"])
-        except (_Bad, pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+        except FAULTS as error:
             self._file = ""
             return orjson.dumps({"bad": f"it is no Parquet that can be read: {error}"[:300]})
         return b"\n".join([orjson.dumps({"next": next_}), *lines])
@@ -56,11 +60,23 @@ class Reader:
             self._open(file, at)
         lines: list[bytes] = []
         while len(lines) < most and size > 0 and self._at < self._count:
-            line = orjson.dumps(next(self._rows), _json, orjson.OPT_NON_STR_KEYS)
+            try:
+                line = self._line()
+            except FAULTS:
+                if not lines:
+                    raise
+                self._file = ""
+                break  # these rows come; the next portion begins with this one, and raises
             lines.append(line)
             size -= len(line)
             self._at += 1
         return lines, self._at if self._at < self._count else None
+
+    def _line(self) -> bytes:
+        row = next(self._rows, None)
+        if row is None:
+            raise _Bad("it has fewer rows than it says")
+        return orjson.dumps(row, _json, orjson.OPT_NON_STR_KEYS)
 
     def _open(self, path: str, at: int) -> None:
         found = parquet.ParquetFile(path, memory_map=False, pre_buffer=False)

@@ -51,6 +51,8 @@ def json_lines(chunk: bytes, at: int, is_end: bool, most: int = MOST) -> Portion
     found = _Found(most)
     for start, end, line in _lines(chunk, is_end):
         if end - start > MAX_RECORD:
+            if found.end:
+                break  # what was cut comes; the next portion begins with this one, and raises
             raise BadFile(f"the line at byte {at + start} has more than {MAX_RECORD} bytes")
         text = line.removeprefix(_BOM).strip() if at + start == 0 else line.strip()
         if text:
@@ -76,6 +78,8 @@ def csv_rows(
     found = _Found(most)
     for start, end, cells in _rows(chunk, is_end, separator):
         if end - start > MAX_RECORD:
+            if found.end:
+                break  # as above
             raise BadFile(f"the record at byte {at + start} has more than {MAX_RECORD} bytes")
         found.end = end
         if isinstance(cells, str):

@@ -147,3 +147,21 @@ def test_a_file_has_so_many_bytes_and_copies_so_many_together(
     monkeypatch.setattr(files, "MAX_FILE_BYTES", store.file.size - 1)
     with pytest.raises(BadFile, match="at most"):
         columns.rows(store, store.file, "w5", 0)
+
+
+def test_rows_before_a_part_that_cannot_be_read_come(columns: Columns, tmp_path: Path) -> None:
+    """And the portion after them says what is wrong."""
+    path = tmp_path / "broken.parquet"
+    rows = [{"n": f"{n:08}"} for n in range(300)]
+    parquet.write_table(pa.Table.from_pylist(rows), path, 100, compression="none")
+    place = parquet.ParquetFile(path).metadata.row_group(1).column(0).dictionary_page_offset
+    content = bytearray(path.read_bytes())
+    content[place : place + 60] = b"\xff" * 60
+    store = Store(bytes(content))
+
+    found = columns.rows(store, store.file, "v", 0)
+
+    assert [orjson.loads(each) for each in found.atoms] == rows[:100]
+    assert found.at == 100
+    with pytest.raises(BadFile, match="no Parquet"):
+        columns.rows(store, store.file, "v", 100)

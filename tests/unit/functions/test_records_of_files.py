@@ -151,3 +151,17 @@ def test_however_deep_a_line_is_the_others_come(levels: int) -> None:
     assert [each["n"] for each in atoms if isinstance(each["n"], int)] == [1, 2]
     assert len(atoms) + len(bad) == 3
     assert [each.at for each in bad] == ([8] if levels > 254 else [])
+
+
+def test_what_stands_before_a_record_that_is_too_long_comes() -> None:
+    """And the portion after it begins with that, and ends the file."""
+    long = b" " * records.MAX_RECORD + b"x\n"
+    lines = json_lines(b'{"n":1}\n\n' + long, 0, True)
+    rows = csv_rows(b"n\n1\n" + long, 0, True, ";", None)
+
+    assert (lines.atoms, lines.at) == ([b'{"n":1}'], 9)
+    assert (rows.atoms, rows.at, rows.header) == ([b'{"n":"1"}'], 4, ["n"])
+    with pytest.raises(BadFile, match="at byte 9"):
+        json_lines(long, 9, True)
+    with pytest.raises(BadFile, match="at byte 4"):
+        csv_rows(long, 4, True, ";", ["n"])
