@@ -16,6 +16,7 @@ from functions.files.records import MOST, MOST_BYTES, Bad, BadFile, Portion
 from functions.files.store import Files, StoreAway, TakesTooMuch
 from servioticy.apart import asking
 from servioticy.apart.asking import OtherProcess
+from servioticy.domain.workflows.model import MAX_ATOM_BYTES
 from servioticy.domain.workflows.programs import fault_of
 from servioticy.errors import Unavailable
 from servioticy.ports.atoms import Seen
@@ -26,6 +27,9 @@ SECONDS = 60.0
 """For a portion, and for the start of the process; then it is tried again, some times."""
 PART = 4 * 1024 * 1024
 MAX_FILE_BYTES = 512 * 1024 * 1024
+MAX_ANSWER_BYTES = 2 * MOST_BYTES
+"""Of the process: its last line is an atom at most, and the one before it is short."""
+TOO_LONG = f"an atom has at most {MAX_ATOM_BYTES} bytes"
 MAX_KEPT_BYTES = 2 * MAX_FILE_BYTES
 """Of copies."""
 
@@ -43,6 +47,7 @@ class Columns:
             SECONDS,
             "the process that reads Parquet",
             {each: "" for each in os.environ if each.startswith(PREFIX)},
+            MAX_ANSWER_BYTES,
         )
         self._turns = Turns(SECONDS)
         self._lock = threading.Lock()
@@ -64,7 +69,13 @@ class Columns:
             if found is not None:
                 self._copies.move_to_end(key)
         path = found[0] if found is not None else self._copy(key, store, file)
-        request = {"file": str(path), "at": at, "most": most, "bytes": MOST_BYTES}
+        request = {
+            "file": str(path),
+            "at": at,
+            "most": most,
+            "bytes": MOST_BYTES,
+            "longest": MAX_ATOM_BYTES,
+        }
         with self._turn(whose):
             try:
                 answer = self._process.ask(orjson.dumps(request))
@@ -78,7 +89,7 @@ class Columns:
             raise BadFile(told["bad"])
         atoms, bad = [], []
         for row, line in enumerate(lines, at):
-            fault = fault_of(line)
+            fault = fault_of(line) if line else TOO_LONG
             if fault:
                 bad.append(Bad(row, fault))
             else:

@@ -3,8 +3,9 @@
 Who made the file is not trusted: what reading it may take of memory and time is bounded, and where
 it takes more this process ends, and no other.
 
-Asked `{"file", "at", "most", "bytes"}` it answers with a line for each row, and a line before
-them: `{"next": row or null}`, or `{"bad": why}`.
+Asked `{"file", "at", "most", "bytes", "longest"}` it answers with a line for each row, an empty
+one where the row's has more bytes than the longest, and a line before them:
+`{"next": row or null}`, or `{"bad": why}`.
 """
 
 from __future__ import annotations
@@ -49,13 +50,17 @@ class Reader:
         """Return the next rows."""
         asked = orjson.loads(request)
         try:
-            lines, next_ = self._read(asked["file"], asked["at"], asked["most"], asked["bytes"])
+            lines, next_ = self._read(
+                asked["file"], asked["at"], asked["most"], asked["bytes"], asked["longest"]
+            )
         except FAULTS as error:
             self._file = ""
             return orjson.dumps({"bad": f"it is no Parquet that can be read: {error}"[:300]})
         return b"\n".join([orjson.dumps({"next": next_}), *lines])
 
-    def _read(self, file: str, at: int, most: int, size: int) -> tuple[list[bytes], int | None]:
+    def _read(
+        self, file: str, at: int, most: int, size: int, longest: int
+    ) -> tuple[list[bytes], int | None]:
         if (file, at) != (self._file, self._at):
             self._open(file, at)
         lines: list[bytes] = []
@@ -67,7 +72,7 @@ class Reader:
                     raise
                 self._file = ""
                 break  # these rows come; the next portion begins with this one, and raises
-            lines.append(line)
+            lines.append(line if len(line) <= longest else b"")
             size -= len(line)
             self._at += 1
         return lines, self._at if self._at < self._count else None

@@ -43,22 +43,27 @@ class OtherProcess:
         seconds: float,
         what: str,
         environment: Mapping[str, str] | None = None,
+        most: int | None = None,
     ) -> None:
         """`seconds`: for an answer; `what`: how it is told of ("the process that ..").
 
-        `environment` is what it has beside ours.
+        `environment` is what it has beside ours; `most`: bytes of an answer.
         """
         self.command = command
         self.seconds = seconds
         self._what = what
         self._environment = environment or {}
+        self._most = most
         self._process: _Process | None = None
 
     def ask(self, request: bytes) -> bytes:
-        """Return its answer. Blocks. Raises TookTooLong; Unavailable where it has ended."""
+        """Return its answer. Blocks.
+
+        Raises TookTooLong; Unavailable where it has ended, as it is where it answers too much.
+        """
         process = self._process = self._process or self._begin()
         try:
-            return process.ask(request)
+            return process.ask(request, self._most)
         except BlockingIOError as error:
             self.stop()
             raise TookTooLong(self._what, self.seconds) from error
@@ -92,9 +97,9 @@ class _Process:
             )
         self.end = weakref.finalize(self, _end, self._connection, self._process)
 
-    def ask(self, request: bytes) -> bytes:
+    def ask(self, request: bytes, most: int | None) -> bytes:
         self._connection.send_bytes(request)
-        return self._connection.recv_bytes()
+        return self._connection.recv_bytes(most)
 
 
 def _limit(connection: Connection, seconds: float) -> None:

@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 from functions.files import columns as files
 from functions.files.columns import Columns
+from functions.files.columns_process import Reader
 from functions.files.records import BadFile
 from functions.files.store import TakesTooMuch
 from servioticy.ports.atoms import Seen
@@ -104,6 +105,20 @@ def test_a_row_that_is_too_large_is_no_atom(columns: Columns, tmp_path: Path) ->
     assert [(each.at, each.reason) for each in found.bad] == [
         (1, "an atom has at most 32768 bytes")
     ]
+
+
+def test_of_a_row_that_is_too_large_nothing_leaves_the_process_that_reads(tmp_path: Path) -> None:
+    """To the byte; and the portion is over where it alone is as much as one may be."""
+    longest = len(orjson.dumps({"t": "x" * 100}))
+    store = written([{"t": "x" * size} for size in (100, 101, 500, 1)], tmp_path)
+    path = tmp_path / "written.parquet"
+    assert path.stat().st_size == store.file.size
+    asked = {"file": str(path), "at": 0, "most": 9, "bytes": 600, "longest": longest}
+
+    about, *lines = Reader().answer(orjson.dumps(asked)).split(b"\n")
+
+    assert orjson.loads(about) == {"next": 3}
+    assert [len(each) for each in lines] == [longest, 0, 0]
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"x" * 5_000])

@@ -64,6 +64,19 @@ def test_one_that_ends_is_told_and_another_one_begun(echo: OtherProcess) -> None
     assert echo.ask(b"who") != before
 
 
+def test_one_that_answers_more_than_it_may_is_ended_and_another_one_begun() -> None:
+    """To the byte: whoever asks reads no more of it."""
+    own = OtherProcess(ECHO, SECONDS, "the echo", most=1_000)
+    before = own.ask(b"who")
+
+    assert own.ask(b"x" * 1_000) == b"x" * 1_000
+    assert own.ask(b"who") == before
+    with pytest.raises(Unavailable, match="the echo ended"):
+        own.ask(b"x" * 1_001)
+    assert own.ask(b"who") != before
+    own.stop()
+
+
 def test_one_that_is_late_is_ended_and_another_one_begun(echo: OtherProcess) -> None:
     echo.ask(b"a")
     assert echo._process is not None
