@@ -31,7 +31,7 @@ MAX_ANSWER_BYTES = 2 * MOST_BYTES
 """Of the process: its last line is an atom at most, and the one before it is short."""
 TOO_LONG = f"an atom has at most {MAX_ATOM_BYTES} bytes"
 MAX_KEPT_BYTES = 2 * MAX_FILE_BYTES
-"""Of copies."""
+"""Of copies, those that are being made too."""
 
 
 class Columns:
@@ -51,19 +51,26 @@ class Columns:
         )
         self._turns = Turns(SECONDS)
         self._lock = threading.Lock()
-        self._copies: OrderedDict[Hashable, tuple[Path, int]] = OrderedDict()
+        self._copies: OrderedDict[tuple[Hashable, ...], tuple[Path, int]] = OrderedDict()
         self._number = 0
+        self._reserved = 0
 
     def rows(
-        self, store: Files, file: Seen, whose: Hashable, at: int, most: int = MOST
+        self,
+        store: Files,
+        file: Seen,
+        whose: Hashable,
+        at: int,
+        most: int = MOST,
+        name: str = "",
     ) -> Portion:
         """Cut the next rows. Raises BadFile, FileGone, StoreAway, StoreRefuses and TakesTooMuch.
 
-        `whose` names the store, so that a copy is nobody else's.
+        `whose` names the tenant, and `name` its store: a copy is nobody else's.
         """
         if file.size > MAX_FILE_BYTES:
             raise BadFile(f"a Parquet file has at most {MAX_FILE_BYTES} bytes")
-        key = (whose, file.key, file.etag)
+        key = (whose, name, file.key, file.etag)
         with self._lock:
             found = self._copies.get(key)
             if found is not None:
@@ -113,13 +120,14 @@ class Columns:
         if self._made is not None:
             self._made.cleanup()
 
-    def _copy(self, key: Hashable, store: Files, file: Seen) -> Path:
+    def _copy(self, key: tuple[Hashable, ...], store: Files, file: Seen) -> Path:
         with self._lock:
             if self._given is None:
                 self._made = tempfile.TemporaryDirectory(prefix="servioticy-files-")
                 self._given = Path(self._made.name)
             self._number += 1
             path = self._given / f"{os.getpid()}-{self._number}.parquet"
+            self._reserve(key[0], file.size)
         try:
             with path.open("wb") as copy:
                 at = 0
@@ -129,22 +137,40 @@ class Columns:
                         raise StoreAway("the store sends less than the file has")
                     copy.write(part)
                     at += len(part)
-        except BaseException:
+        except BaseException as error:
             path.unlink(missing_ok=True)
+            with self._lock:
+                self._reserved -= file.size
+            if isinstance(error, OSError):  # of this machine: its disk is full, say
+                raise StoreAway(f"the file cannot be copied: {error.strerror}") from error
             raise
         with self._lock:
+            self._reserved -= file.size
             if key in self._copies:
                 self._drop(key)
             self._copies[key] = path, file.size
-            while sum(size for _, size in self._copies.values()) > self._most:
-                self._drop(next(iter(self._copies)))
         return path
 
-    def _forget(self, key: Hashable) -> None:
+    def _reserve(self, tenant: Hashable, size: int) -> None:
+        """Make room for a copy, the tenant's own going first. Raises StoreAway: there is none.
+
+        What is being copied stays, whosesoever it is.
+        """
+        if self._reserved + size > self._most:
+            raise StoreAway("other files are copied")
+        kept = sum(size for _, size in self._copies.values())
+        for key in sorted(self._copies, key=lambda each: each[0] != tenant):
+            if self._reserved + kept + size <= self._most:
+                break
+            kept -= self._copies[key][1]
+            self._drop(key)
+        self._reserved += size
+
+    def _forget(self, key: tuple[Hashable, ...]) -> None:
         with self._lock:
             if key in self._copies:
                 self._drop(key)
 
-    def _drop(self, key: Hashable) -> None:
+    def _drop(self, key: tuple[Hashable, ...]) -> None:
         path, _ = self._copies.pop(key)
         path.unlink(missing_ok=True)

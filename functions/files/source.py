@@ -167,8 +167,8 @@ class Source:
             raise BadFile(ticket.refused)
         most = 1 if ticket.is_only else records.MOST
         if files.format == PARQUET:
-            whose = (tenant, files.store)
-            portion = self._columns.rows(store, ticket.file, whose, ticket.at, most)
+            own_columns = tenant, ticket.at, most, files.store
+            portion = self._columns.rows(store, ticket.file, *own_columns)
         else:
             chunk = store.read(ticket.file, ticket.at, CHUNK)
             is_end = ticket.at + len(chunk) >= ticket.file.size

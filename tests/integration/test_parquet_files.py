@@ -17,7 +17,7 @@ from functions.files import columns as files
 from functions.files.columns import Columns
 from functions.files.columns_process import Reader
 from functions.files.records import BadFile
-from functions.files.store import TakesTooMuch
+from functions.files.store import StoreAway, TakesTooMuch
 from servioticy.ports.atoms import Seen
 
 
@@ -180,3 +180,45 @@ def test_rows_before_a_part_that_cannot_be_read_come(columns: Columns, tmp_path:
     assert found.at == 100
     with pytest.raises(BadFile, match="no Parquet"):
         columns.rows(store, store.file, "v", 100)
+
+
+def test_copies_that_are_being_made_count(tmp_path: Path) -> None:
+    """However many instances begin together: who finds no room comes again later."""
+    store = written([{"n": 1}, {"n": 2}], tmp_path)
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    own = Columns(copies, most=2 * store.file.size - 1)
+
+    class Meanwhile(Store):
+        """Another one begins while it is read."""
+
+        def read(self, file: Seen, start: int, length: int) -> bytes:
+            with pytest.raises(StoreAway, match="copied"):
+                own.rows(store, store.file, "other", 0, 1)
+            return super().read(file, start, length)
+
+    assert own.rows(Meanwhile(store.content), store.file, "one", 0, 1).at == 1
+    assert store.reads == 0
+    assert own.rows(store, store.file, "other", 0, 1).at == 1
+    with pytest.raises(StoreAway, match="less"):
+        own.rows(Store(b""), store.file, "third", 0, 1)
+    copies.rename(tmp_path / "moved")
+    with pytest.raises(StoreAway, match="cannot be copied"):
+        own.rows(store, store.file, "third", 0, 1)
+    (tmp_path / "moved").rename(copies)
+    assert own.rows(store, store.file, "third", 0, 1).at == 1
+    assert len(list(copies.iterdir())) == 1
+    own.close()
+
+
+def test_a_tenants_own_copies_go_before_others(tmp_path: Path) -> None:
+    """Though they are newer: who has many files does not take the room of who has one."""
+    store = written([{"n": 1}, {"n": 2}], tmp_path)
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    own = Columns(copies, most=2 * store.file.size)
+    for whose, name in (("one", "a"), ("many", "a"), ("many", "b"), ("many", "c")):
+        own.rows(store, store.file, whose, 0, 1, name)
+
+    assert [key[:2] for key in own._copies] == [("one", "a"), ("many", "c")]
+    own.close()
