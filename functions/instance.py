@@ -30,6 +30,10 @@ MAX_STORED_BYTES = 2 * 1024 * 1024
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 300_000
 """Between two attempts at an atom: each pause is twice as long as the one before."""
 STORE_AGAIN_SECONDS = 0.5
+KILLED = 5
+"""So much more often than it is tried an atom is shown: each time that nobody told what came of it
+somebody was killed, perhaps over it, and perhaps over another that was worked on beside it."""
+NOBODY_TOLD = "whoever worked on it was killed, again and again"
 
 T = TypeVar("T")
 
@@ -125,10 +129,20 @@ class Instance:
                 self._give_back(dict.fromkeys([each.id for each in atoms], 0), counts=False)
                 return
             began = time.monotonic()
-            is_later = self._work(atoms)
+            atoms = self._bury_deadly(atoms)
+            is_later = bool(atoms) and self._work(atoms)
             self._learn(time.monotonic() - began)
             if is_later:
                 return
+
+    def _bury_deadly(self, atoms: Sequence[Atom]) -> Sequence[Atom]:
+        """Make those dead letters that seem to kill whoever works on them; return the others."""
+        most = self._attempts() + KILLED
+        deadly = {each.id: NOBODY_TOLD for each in atoms if each.attempts > most}
+        if deadly:
+            self._bury(deadly)
+            self._note(self.task, Done(0, 0, len(deadly), len(deadly), 0))
+        return [each for each in atoms if each.id not in deadly]
 
     def _work(self, atoms: Sequence[Atom]) -> bool:
         """Work on these, and store what came of it; whether some are to be tried later.
@@ -218,10 +232,13 @@ class Instance:
         if again:
             self._give_back(again, counts=True)
         if dead:
-            self._patiently(
-                lambda: self._queues.bury(self.task.queue, self.number, dead, self._now())
-            )
+            self._bury(dead)
         return len(dead)
+
+    def _bury(self, reasons: Mapping[int, str]) -> None:
+        self._patiently(
+            lambda: self._queues.bury(self.task.queue, self.number, reasons, self._now())
+        )
 
     def _attempts(self) -> float:
         if self.task.queue.step == LOOK:

@@ -295,3 +295,26 @@ def test_a_look_is_never_dead() -> None:
         World(queues, Faulty(TypeError(), 1), queue=a_queue(step=step)).instance.run()
 
         assert [each[0] for each in queues.did] == [expected]
+
+
+def test_what_was_shown_too_often_and_never_told_of_is_dead() -> None:
+    """It kills the process that works on it: no attempt at it ends. To the last time."""
+    tries = a_workflow().attempts_of(0)
+    shown = tries + instances.KILLED
+    queues = Queues([an_atom(1, shown), an_atom(2, shown + 1), an_atom(3)], [an_atom(4, 99)])
+    step = Step()
+    world = World(queues, step)
+    world.instance.run()
+
+    assert step.worked == [[1, 3]]
+    assert queues.did[0] == ("bury", {2: instances.NOBODY_TOLD})
+    assert queues.did[-1] == ("bury", {4: instances.NOBODY_TOLD})
+    assert Done(0, 0, 1, 1, 0) in world.noted
+
+
+def test_a_look_that_was_shown_often_is_looked_for_again() -> None:
+    queues = Queues([an_atom(1, 1_000)])
+    step = Step()
+    World(queues, step, queue=a_queue(step=LOOK)).instance.run()
+
+    assert step.worked == [[1]]
