@@ -46,6 +46,15 @@ _BOOT = (
 )
 
 
+def prefix(place: Address) -> str:
+    """Return how users and lists of ours begin in one database.
+
+    Users are the whole server's, and that a link still is only its database tells: platforms that
+    share a server, each with a database of its own, do not take each other's away.
+    """
+    return f"{PREFIX}{place.database}-"
+
+
 class Queues:
     """Makes links that are lists of a store."""
 
@@ -85,7 +94,7 @@ class QueueLink:
         """Raises StoreLost, Refused, OSError."""
         self.lost = ""
         self._say_again_at = time.monotonic() + SAY_SECONDS
-        name = PREFIX + secrets.token_hex(8)
+        name = prefix(place) + secrets.token_hex(8)
         self._name, self._asked, self._answered = name, f"{name}:asked", f"{name}:answered"
         password = secrets.token_urlsafe(24)
         self._giving = Connection(place)
@@ -224,14 +233,14 @@ def _folders() -> list[str]:
 
 
 def _sweep(place: Address) -> None:
-    """Take users away whose platform has died. Raises StoreLost, Refused."""
+    """Take users away whose platform has died, of this database. Raises StoreLost, Refused."""
     store = Connection(place)
     try:
         users = store.call("ACL", "USERS")
         ours = [
             each
             for each in (users if isinstance(users, list) else ())
-            if isinstance(each, bytes) and each.startswith(PREFIX.encode())
+            if isinstance(each, bytes) and each.startswith(prefix(place).encode())
         ]
         here = store.calls([("EXISTS", each + b":here") for each in ours])
         gone = [each for each, is_here in zip(ours, here, strict=True) if not is_here]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 
-from operators.queues.link import PREFIX
+from operators.queues.link import prefix
 from operators.queues.resp import Address, Connection, Refused, StoreLost
 from servioticy.errors import Unavailable
 
@@ -15,7 +15,7 @@ LEAST_VERSION = 7
 
 def probed(place: Address) -> str:
     """Try what queues need; say what the store is. Raises Unavailable with what is missing."""
-    name = f"{PREFIX}probe-{secrets.token_hex(8)}"
+    name = f"{prefix(place)}probe-{secrets.token_hex(8)}"
     try:
         store = Connection(place)
     except (StoreLost, Refused) as error:

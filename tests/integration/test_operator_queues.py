@@ -21,7 +21,7 @@ from operator_folders import PROGRAM, answers, fetched, node_of, question, until
 from command import doctor
 from operators.links import Links, Pairs
 from operators.queues import link
-from operators.queues.link import MOST_BYTES, PREFIX, QueueLink, Queues
+from operators.queues.link import MOST_BYTES, QueueLink, Queues, prefix
 from operators.queues.probe import probed
 from operators.queues.resp import (
     SOCKET_NAME,
@@ -153,14 +153,19 @@ def test_its_user_may_use_its_own_two_lists_and_nothing_else(
 
 
 def test_users_of_the_dead_are_taken_away(store: Server) -> None:
-    """A platform that is killed cannot; those of the living stay, and those of others."""
+    """A platform that is killed cannot; those of the living stay, and those of others.
+
+    Of another database nobody can tell here who lives.
+    """
+    own, elsewhere = prefix(store.address()), prefix(store.address()._replace(database=1))
     asks = Connection(store.address())
     asks.calls(
         [
-            ("ACL", "SETUSER", f"{PREFIX}dead", "on"),
+            ("ACL", "SETUSER", f"{own}dead", "on"),
+            ("ACL", "SETUSER", f"{elsewhere}dead", "on"),
             ("ACL", "SETUSER", "somebody", "on"),
-            ("SET", f"{PREFIX}alive:here", 1),
-            ("ACL", "SETUSER", f"{PREFIX}alive", "on"),
+            ("SET", f"{own}alive:here", 1),
+            ("ACL", "SETUSER", f"{own}alive", "on"),
         ]
     )
     queues = Queues(store.address, lambda: None)
@@ -171,11 +176,12 @@ def test_users_of_the_dead_are_taken_away(store: Server) -> None:
     queues.close()
 
     assert isinstance(users, list)
-    assert {b"somebody", PREFIX.encode() + b"alive"} < set(map(bytes, users))  # type: ignore[arg-type]
-    assert PREFIX.encode() + b"dead" not in users
+    assert {b"somebody", own.encode() + b"alive"} < set(map(bytes, users))  # type: ignore[arg-type]
+    assert own.encode() + b"dead" not in users
     assert sorted(asks.call("ACL", "USERS")) == [  # type: ignore[arg-type, type-var]
         b"default",
-        PREFIX.encode() + b"alive",
+        own.encode() + b"alive",
+        elsewhere.encode() + b"dead",
         b"somebody",
     ]
 
