@@ -135,7 +135,7 @@ class Instance:
             if is_later:
                 return
 
-    def _bury_deadly(self, atoms: Sequence[Atom]) -> Sequence[Atom]:
+    def _bury_deadly(self, atoms: Sequence[Atom]) -> list[Atom]:
         """Make those dead letters that seem to kill whoever works on them; return the others."""
         most = self._attempts() + KILLED
         deadly = {each.id: NOBODY_TOLD for each in atoms if each.attempts > most}

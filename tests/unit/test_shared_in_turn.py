@@ -73,6 +73,7 @@ WHY = {
     "delivery/feeds/rereading.py:Rereading._fill": "one page at a time, by tenants in turn",
     "delivery/serving.py:read": OURS,
     "functions/accounts.py:Accounts.__init__": BRIEF,
+    "functions/calling.py:_Deadline.__init__": "of one call, and held for a moment",
     "functions/dispatcher.py:Dispatcher.__init__": BRIEF,
     "functions/dispatcher.py:Dispatcher._begin": "a place was given to the tenant in its turn",
     "functions/files/columns.py:Columns.__init__": BRIEF,
