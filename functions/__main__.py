@@ -37,8 +37,9 @@ PAUSE_SECONDS = 1.0
 """Where the store is away, or working ended with a fault."""
 SPARE_SECONDS = 10.0
 """For it to end what it has at hand, once nobody will tell it to begin."""
-END_SECONDS = 45.0
-"""For who works to end: longer than it waits for its instances (`dispatcher.py`)."""
+END_SECONDS = 27.0
+"""For who works to end: longer than it waits for its instances (`dispatcher.py`), and less than
+the 30 after which those who stop programs kill them."""
 READY_FILE = "SERVIOTICY_FUNCTIONS_READY_FILE"
 """Names a file that is made when it is known what waits."""
 

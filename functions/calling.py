@@ -98,7 +98,8 @@ class _Deadline:
             held, self._held = self._held, None
         if held is not None:
             held.close()
-        if self._is_over and isinstance(error, (OSError, http.client.HTTPException, ValueError)):
+        is_over = self._is_over or time.monotonic() >= self._until
+        if is_over and isinstance(error, (OSError, http.client.HTTPException, ValueError)):
             raise TimeoutError from error
 
     def left(self) -> float:

@@ -32,7 +32,7 @@ LOOK_SECONDS = 0.02
 AGAIN_SECONDS = 1.0
 """After which is looked again where something waits for a place, or the store is away."""
 SETTLE_SECONDS = 2.0
-END_SECONDS = 30.0
+END_SECONDS = 20.0
 """For all instances to finish what they have in hand; what one holds then is shown again later, as
 if it had been killed."""
 MAX_WORKFLOWS = 256
