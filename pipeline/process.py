@@ -96,7 +96,8 @@ def process(
             except TookTooLong as error:
                 raise _overflow(work, error) from error
             except StateLacking as lacking:
-                keeping = partition.recall_kept(lacking.keys, keeping)
+                is_one = len(updates) == 1
+                keeping = partition.recall_kept(lacking.keys, keeping, is_one=is_one)
                 continue
             state.add(new)
             state.end(ended)

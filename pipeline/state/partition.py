@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
 from pipeline.accounting.accounts import Accounts
+from pipeline.errors import BatchTooLarge
 from pipeline.growth import Keeping, Keys
 from pipeline.state.beginning import Beginning
 from pipeline.state.channels import Channels
 from pipeline.state.components import Components, StillLoading
 from pipeline.state.decided import Decided
 from pipeline.state.last_update_cache import LastUpdateCache
-from pipeline.state.recalling import asked_for, recalled_past
+from pipeline.state.recalling import asked_for, recalled_past, room_left
 from pipeline.state.times import Times
 from pipeline.work import Work
 from servioticy.domain.evaluators.past import PastKey
@@ -219,11 +220,12 @@ class Partition:
         refs = dict.fromkeys(root.origin for each in work.updates for root in each.roots)
         self.recall(map(self.graph.stream, refs))
 
-    def recall_kept(self, keys: Keys, known: Keeping) -> Keeping:
+    def recall_kept(self, keys: Keys, known: Keeping, *, is_one: bool) -> Keeping:
         """What composites keep under these keys, as it is stored, beside what is known of others.
 
         It is asked for by batch and not remembered: one query. So is what history has of what they
-        read.
+        read, as far as there is room: of a tree that `is_one` by itself the rest is not known;
+        several raise BatchTooLarge, so that each has the room for itself if need be.
         """
         keeping = {stream: dict(entries) for stream, entries in known.items()}
         entries = [each for each in keys if not isinstance(each[1], PastKey)]
@@ -233,7 +235,10 @@ class Partition:
                 keeping.setdefault(stream, {})[key] = found.get((stream.stream_id, key))
         if len(entries) < len(keys):
             past = [(stream, key) for stream, key in keys if isinstance(key, PastKey)]
-            for (stream, key), value in recalled_past(past, self.graph, self.store).items():
+            told, is_all = recalled_past(past, self.graph, self.store, room_left(known))
+            if not is_all and not is_one:
+                raise BatchTooLarge
+            for (stream, key), value in told.items():
                 keeping.setdefault(stream, {})[key] = value
         return keeping
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from pipeline.growth import Keeping
 from servioticy.domain.evaluators.past import PastKey, PastUpdate, answer
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import InputRef, LastUpdate, StreamRef
 from servioticy.ports.kept_entries import KeptValue
 from servioticy.ports.partition_store import PartitionStore
-from servioticy.ports.past import WantedPast
+from servioticy.ports.past import MAX_TOGETHER, WantedPast
 
 
 def asked_for(
@@ -38,27 +39,45 @@ def asked_for(
 
 
 def recalled_past(
-    keys: Sequence[tuple[KnownStream, PastKey]], graph: Graph, store: PartitionStore
-) -> dict[tuple[KnownStream, PastKey], KeptValue | None]:
-    """What history has of what these composites read, under their keys.
+    keys: Sequence[tuple[KnownStream, PastKey]],
+    graph: Graph,
+    store: PartitionStore,
+    room: int = MAX_TOGETHER,
+) -> tuple[dict[tuple[KnownStream, PastKey], KeptValue | None], bool]:
+    """What history has of what these composites read, under their keys; whether there was room.
 
-    None where it is too much; and of streams of others, whose history is not at this place.
+    None where it is too much; and of streams of others, whose history is not at this place. What
+    several ask for alike is asked for once.
     """
     found: dict[tuple[KnownStream, PastKey], KeptValue | None] = dict.fromkeys(keys)
-    asked: dict[tuple[KnownStream, PastKey], tuple[WantedPast, Mapping[int, str]]] = {}
+    asked: dict[tuple[PastKey, WantedPast], list[tuple[KnownStream, PastKey]]] = {}
+    named: list[Mapping[int, str]] = []
     for composite, key in found:
         wanted = key.wanted
         numbers = _numbers(composite, wanted.streams, graph)
-        if numbers is not None:
-            span = WantedPast(tuple(numbers), *wanted[1:])
-            asked[composite, key] = span, numbers
-    answers = store.past([span for span, _ in asked.values()])
-    for (each, (_, names)), updates in zip(asked.items(), answers, strict=True):
+        if numbers is None:
+            continue
+        alike = asked.setdefault((key, WantedPast(tuple(numbers), *wanted[1:])), [])
+        if not alike:
+            named.append(numbers)
+        alike.append((composite, key))
+    told = store.past([span for _, span in asked], room)
+    for alike, names, updates in zip(asked.values(), named, told.answers, strict=True):
         if updates is not None:
-            found[each] = KeptValue(
-                answer([PastUpdate(names[n], at, document) for n, at, document in updates])
-            )
-    return found
+            past = [PastUpdate(names[n], at, document) for n, at, document in updates]
+            found.update(dict.fromkeys(alike, KeptValue(answer(past))))
+    return found, told.is_all
+
+
+def room_left(known: Keeping) -> int:
+    """How many more bytes may be told of history, beside what is known of it."""
+    values = {
+        id(each): len(each.value)
+        for entries in known.values()
+        for key, each in entries.items()
+        if each is not None and isinstance(key, PastKey)
+    }
+    return max(0, MAX_TOGETHER - sum(values.values()))
 
 
 def _numbers(

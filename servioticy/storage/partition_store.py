@@ -38,7 +38,7 @@ from servioticy.ports.partition_store import (
     ComponentMember,
     Progress,
 )
-from servioticy.ports.past import StoredPast, WantedPast
+from servioticy.ports.past import MAX_TOGETHER, ToldPast, WantedPast
 from servioticy.ports.put_off import PutOff, TreeKey
 from servioticy.storage import borders, expiry, kept_entries, past
 from servioticy.storage.accounts import account
@@ -289,9 +289,9 @@ class PostgresPartitionStore:
         """What streams keep under these keys, by stream id and key."""
         return kept_entries.kept(self._database, wanted)
 
-    def past(self, wanted: Sequence[WantedPast]) -> Sequence[Sequence[StoredPast] | None]:
+    def past(self, wanted: Sequence[WantedPast], room: int = MAX_TOGETHER) -> ToldPast:
         """Of each of these what is stored of it; None where that is too much."""
-        return past.past(self._database, wanted)
+        return past.past(self._database, wanted, room)
 
     def due(self, partition: int, now: int, most: int) -> Sequence[DueEntry]:
         """What is due, the oldest first; at most so many of each tenant."""

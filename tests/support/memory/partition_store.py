@@ -40,7 +40,13 @@ from servioticy.ports.partition_store import (
     ComponentMember,
     Progress,
 )
-from servioticy.ports.past import MAX_BYTES, StoredPast, WantedPast
+from servioticy.ports.past import (
+    MAX_BYTES,
+    MAX_TOGETHER,
+    StoredPast,
+    ToldPast,
+    WantedPast,
+)
 from servioticy.ports.put_off import PutOff, TreeKey
 
 PARSED = 16 * 1024 * 1024
@@ -316,13 +322,24 @@ class MemoryPartitionStore:
             entries = self._state.kept_entries
             return {key: entries[key] for key in wanted if key in entries}
 
-    def past(self, wanted: Sequence[WantedPast]) -> Sequence[Sequence[StoredPast] | None]:
+    def past(self, wanted: Sequence[WantedPast], room: int = MAX_TOGETHER) -> ToldPast:
         """Of each of these what is stored of it; None where that is too much."""
         self._state.ask_postgres()
+        answers: list[Sequence[StoredPast] | None] = [None for _ in wanted]
         with self._state.lock:
-            return [self._past(each) for each in wanted]
+            for n in sorted(range(len(wanted)), key=lambda n: not wanted[n].is_single):
+                found = self._past(wanted[n])
+                if len(found) > wanted[n].most:
+                    continue
+                size = sum(len(each.document) for each in found)
+                most = room if wanted[n].is_single else min(room, MAX_BYTES)
+                if size > most == room:
+                    return ToldPast(answers, is_all=False)
+                answers[n] = found if size <= most else None
+                room -= min(size, most)
+        return ToldPast(answers)
 
-    def _past(self, wanted: WantedPast) -> list[StoredPast] | None:
+    def _past(self, wanted: WantedPast) -> list[StoredPast]:
         rows = [
             row
             for (stream, at), (_partition, row) in self._state.updates.items()
@@ -331,8 +348,6 @@ class MemoryPartitionStore:
         rows.sort(key=lambda row: (row.timestamp, row.offset, row.position))
         if wanted.is_newest:
             rows = list({row.stream_id: row for row in rows}.values())
-        if len(rows) > wanted.most or sum(len(row.document) for row in rows) > MAX_BYTES:
-            return None
         return [StoredPast(row.stream_id, row.timestamp, row.document) for row in rows]
 
     def due(self, partition: int, now: int, most: int) -> Sequence[DueEntry]:

@@ -12,14 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from log_oracle import value_of
 from memory import MemoryPlatform
+from memory.partition_store import MemoryPartitionStore
 from new_service_objects import new_service_object
 from put_off_runs import Runs, Whims
 from python_evaluator import PythonEvaluator
 from serial_order import LAW
 from windows_oracle import Interpreter, Shape, folded, followed_value, holds
 
+from pipeline.state import recalling
 from servioticy.domain.evaluators.every import every
 from servioticy.domain.records import TickRecord, UpdateRecord
+from servioticy.ports.past import ToldPast
 
 BASE = 1_700_000_000
 """The time at which logs begin, in seconds."""
@@ -338,3 +341,39 @@ def _taken_in(runs: Runs) -> None:
     platform = runs.platform
     while platform.state.progress[0].next_offset < len(platform.state.log[0]):
         runs.take(platform.state.progress[0].next_offset, len(platform.state.log[0]))
+
+
+@pytest.mark.parametrize("room", [400, 600, 10_000])
+def test_what_history_has_is_read_for_so_many_trees_as_there_is_room(room, monkeypatch) -> None:
+    """Beyond that the piece is cut: the outcome is the same."""
+    monkeypatch.setattr(recalling, "MAX_TOGETHER", room)
+    reads, shapes = (
+        {"c0": ("d0",), "c1": ("d0",)},
+        dict.fromkeys(("c0", "c1"), CUTS["tumbling"]),
+    )
+    platform = platform_with(reads, shapes)
+    told: list[ToldPast] = []
+    asked = MemoryPartitionStore.past
+
+    def past(self: Any, wanted: Any, room: int) -> ToldPast:
+        told.append(asked(self, wanted, room))
+        return told[-1]
+
+    monkeypatch.setattr(MemoryPartitionStore, "past", past)
+    runs = Runs(platform, every(PythonEvaluator(compute)), Whims([]), {}, 1000, now=lambda: -1.0)
+    runs.take(0, 0)
+    clock = BASE * 1000
+    for values in ((1, 2, 3, 4, 5), (10, 20, 30, 40)):
+        for nth, value in enumerate(values):
+            put(platform, "so", "d0", BASE + 1 + nth, value, clock)
+        _taken_in(runs)
+    put(platform, "so", "d0", BASE + 100, 0, clock)
+    _taken_in(runs)
+    runs.finish()
+
+    assert_as_interpreted(platform, "so", reads, shapes, all_=True)
+    assert room < 10_000 or all(each.is_all for each in told)
+    sizes = [
+        sum(len(one.document) for some in each.answers for one in some or ()) for each in told
+    ]
+    assert 0 < max(sizes) <= room
