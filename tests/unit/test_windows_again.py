@@ -161,6 +161,49 @@ def test_more_than_so_many_are_not_counted_anew(monkeypatch: pytest.MonkeyPatch)
     assert of(c.put(10))["sum"] == {"v": 9}, "the first one was replaced, the second was not"
 
 
+@pytest.mark.parametrize(
+    "window",
+    [
+        TUMBLING | {"emit": "updates"},
+        {"type": "session", "gap": "5s", "emit": "updates"},
+        {"type": "global"},
+    ],
+)
+def test_nothing_is_lost_where_history_is_shorter_than_the_window(window: dict[str, Any]) -> None:
+    """A stream whose updates live for five seconds, say: its pane stays as it was."""
+    c = Composite(window)
+    for at in (1, 3, 5, 8):
+        told = c.put(at, at)
+    first = of(told)
+    for each in (1, 3):
+        del c.history["a", BASE + each]
+    entries = dict(c.entries)
+    answer = c.put(5, 50)
+
+    assert answer.kind == "stale"
+    assert "history does not have all" in answer.message
+    assert not answer.outputs or of(answer) == first
+    assert {key: each for key, each in c.entries.items() if key != c.head} == {
+        key: each for key, each in entries.items() if key != c.head
+    }
+    last = of(c.put(9, 9))
+    assert (last["count"], last["sum"]) == (5, {"v": 1 + 3 + 5 + 8 + 9})
+
+
+def test_another_input_may_have_less_of_its_history() -> None:
+    """Only that one is counted anew of which an update comes again."""
+    c = Composite(TUMBLING | {"emit": "updates"}, "a", "b")
+    for at in (1, 3, 5):
+        c.put(at, at, member="a")
+        c.put(at, at, member="b")
+    del c.history["b", BASE + 1]
+    answer = c.put(3, 30, member="a")
+
+    (output,) = answer.outputs
+    a, b = json.loads(output.document)["windows"]
+    assert (a["sum"], b["sum"]) == ({"v": 36}, {"v": 9})
+
+
 def test_what_was_in_no_window_of_this_version_is_taken() -> None:
     """History has it, and the windows that are open do not."""
     c = Composite(TUMBLING)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from servioticy.domain.evaluators.operators import Step
 from servioticy.domain.evaluators.past import PastUpdate
-from servioticy.domain.evaluators.windows.contents import Taken, channels_of
+from servioticy.domain.evaluators.windows.contents import Contents, Taken, channels_of
 from servioticy.domain.evaluators.windows.head import Pane
 from servioticy.domain.windows.model import Window
 
@@ -36,8 +36,10 @@ class Again:
         streams: Sequence[str],
         taken: Taken,
         before: int | None,
+        contents: Contents,
     ) -> None:
         """`streams` are those of its input."""
+        self._contents = contents
         self._past = step.past
         self._stream = step.source
         self._streams = streams
@@ -63,7 +65,7 @@ class Again:
         None where the update is not there yet. `is_alone`: no other pane has a part of that span.
         Raises Repeated where it is there and stays as it was, and Lacking.
         """
-        at = self._taken.timestamp
+        taken, at = self._taken, self._taken.timestamp
         former = None
         if pane is not None and self._may_be and pane.oldest <= at <= pane.newest:
             former = self._former()
@@ -81,10 +83,15 @@ class Again:
                 f"what its stream had of {at} has been counted, and more than {MOST} updates, or "
                 "others' streams, would have to be counted anew"
             )
-        first = self._taken.order - len(updates)
+        if pane is not None and len(updates) < self._contents.count(pane.begin, taken.argument):
+            raise Repeated(
+                f"what its stream had of {at} has been counted, and history does not have all any "
+                "more that has been"
+            )
+        first = taken.order - len(updates)
         return [
             Taken(
-                self._taken.argument,
+                taken.argument,
                 each.timestamp,
                 each.document,
                 channels_of(each.document),

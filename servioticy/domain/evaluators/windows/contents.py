@@ -116,8 +116,7 @@ class Contents:
     def make_again(self, pane: int, argument: int, updates: Sequence[Taken]) -> int:
         """Let these be all that a pane has of an input; how many it had. Raises Ends."""
         self.know([pane])
-        value = self._entries.get(self._key(argument, pane))
-        before = 0 if value is None else self._read(_panes.decode(value).aggregate).count
+        before = self.count(pane, argument)
         new = self._encoded(argument, pane, self._of(updates))
         gone = [each for each in self._keys_of(argument, pane) if each not in new]
         self._entries.need(new)
@@ -126,6 +125,12 @@ class Contents:
         for key, content in new.items():
             self._entries.put(key, content)
         return before
+
+    def count(self, pane: int, argument: int) -> int:
+        """How many updates a pane has of an input."""
+        self._know_heads([pane])
+        value = self._entries.get(self._key(argument, pane))
+        return 0 if value is None else self._read(_panes.decode(value).aggregate).count
 
     def _of(self, updates: Sequence[Taken]) -> Input:
         """What is to be kept of these. Raises Ends."""

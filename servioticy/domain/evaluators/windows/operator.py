@@ -250,7 +250,8 @@ class _Computation:
         before = self._watermark.note(step.source, timestamp)
         order = head.taken + 1
         taken = Taken(argument, timestamp, document, channels_of(document), order)
-        again = Again(step, self._window, self._code.inputs[argument], taken, before)
+        streams = self._code.inputs[argument]
+        again = Again(step, self._window, streams, taken, before, self._contents)
         try:
             late = self._cutting.take(taken, again)
         except Repeated as repeated:
