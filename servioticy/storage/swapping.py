@@ -27,9 +27,13 @@ SLICES_AT_ONCE = 20
 """Where others wait until all of it is done."""
 LOCK_WAIT = "100ms"
 """For a row that somebody else has locked; then it begins anew."""
+LOCKED = 20
+"""Times that it begins anew for that, one after the other, before it is put back."""
 ATTEMPTS = 5
 """Of a backfill whose definitions change again and again."""
 GONE = "what was computed is gone meanwhile"
+HELD = "others are changing the rows that it changes"
+WRONG = "an error of the platform kept it from taking its place"
 MOVED = "its Service Objects were moved to where others are computed"
 
 _SWAP = 1_701_015  # class of our advisory locks, beside those of the partition store
@@ -50,6 +54,7 @@ def swapped(database: Database, job: str, *, at_once: bool) -> Paused[None]:
     Until it has come to its end nothing of it is seen, and nothing is left where it is given up.
     `at_once` somebody waits for the end: then a large one is put back, to be computed anew.
     """
+    locked = 0
     with closing(database.another()) as own:
         while True:
             try:
@@ -58,17 +63,29 @@ def swapped(database: Database, job: str, *, at_once: bool) -> Paused[None]:
             except _Cancelled:
                 return
             except _InVain as error:
-                yield from _cleared(own, job, "swapping")
-                ending = {"job": job, "why_not": str(error), "attempts": ATTEMPTS}
-                own.rows(_SQL["in_vain"], ending)
+                yield from _put_back(own, job, str(error), ATTEMPTS)
                 return
             except Unavailable as error:
                 if not isinstance(error.__cause__, psycopg2.errors.LockNotAvailable):
                     raise
+                locked += 1
+                if locked == LOCKED:
+                    yield from _put_back(own, job, HELD, ATTEMPTS)
+                    return
                 yield
+            except Exception as error:
+                # Nobody would end it: its record is a dead letter after that.
+                yield from _put_back(own, job, f"{WRONG} ({type(error).__name__})", 0)
+                raise
             else:
                 yield from _cleared(own, job, "done")
                 return
+
+
+def _put_back(own: Database, job: str, why_not: str, attempts: int) -> Paused[None]:
+    """It is to be computed anew, or has failed where that has been so many times."""
+    yield from _cleared(own, job, "swapping")
+    own.rows(_SQL["in_vain"], {"job": job, "why_not": why_not, "attempts": attempts})
 
 
 def _swapped(own: Database, job: str, *, at_once: bool) -> Paused[None]:

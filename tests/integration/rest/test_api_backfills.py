@@ -452,6 +452,59 @@ def test_a_row_that_somebody_has_locked_has_it_begin_anew(
     assert filled.history(late, "double") == EVERY
 
 
+def test_rows_that_stay_locked_have_it_put_back(
+    filled: Filled,
+    alice: Caller,
+    late: str,
+    session_dsn: str,
+    swap: tuple[str, Paused[None]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It does not begin anew for ever; and its tenant reads why."""
+    monkeypatch.setattr(swapping, "LOCKED", 2)
+    monkeypatch.setattr(swapping, "LOCK_WAIT", "10ms")
+    job, work = swap
+    other = psycopg2.connect(session_dsn)
+    try:
+        with other.cursor() as cursor:
+            cursor.execute('SELECT FROM updates WHERE "timestamp" = 3 FOR UPDATE')
+            finished(work)
+            told = job_of(alice, job)
+            other.rollback()
+    finally:
+        other.close()
+
+    assert (told["state"], filled.beside()) == ("waiting", 0)
+    assert told["failures"][0]["message"] == swapping.HELD
+    assert filled.history(late, "double") == OLD
+
+
+@pytest.mark.parametrize("when", ["why_not", "fill_slice", "end_swap"])
+def test_a_bug_where_it_takes_its_place_ends_it(
+    filled: Filled, alice: Caller, late: str, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its record is a dead letter then, and nobody else would end the job."""
+    job = ordered(alice, late, "double", 0, 10)
+    filled.jobs().turn()
+    rows, wrong = Database.rows, queries("swapping")[when]
+
+    def failing(self: Database, sql: Any, values: Any = None) -> Any:
+        if sql == wrong:
+            raise KeyError("of ours")
+        return rows(self, sql, values)
+
+    monkeypatch.setattr(Database, "rows", failing)
+    with pytest.raises(KeyError):
+        finished(filled.partition_store().swapped(job, at_once=False))
+    monkeypatch.setattr(Database, "rows", rows)
+    told = job_of(alice, job)
+    assert (told["state"], filled.beside()) == ("failed", 0)
+    assert told["failures"][0]["message"] == f"{swapping.WRONG} (KeyError)"
+    filled.compute()
+
+    assert filled.history(late, "double") == []
+
+
 def test_where_a_move_waits_for_it_a_large_one_is_put_back(
     filled: Filled,
     alice: Caller,
