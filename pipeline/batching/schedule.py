@@ -241,7 +241,10 @@ class Schedule:
             self._late.look()
             waiting = self._partition.waiting
             self._shares.saw(waiting)
-            tenant = self._late.next(waiting.keys() - self._shares.over())
+            overdue = self._slices.overdue()
+            if overdue is not None and overdue not in self._late.tenants:
+                self._late.take_up(overdue, self.max_updates)
+            tenant = self._late.next(waiting.keys() - self._shares.over() - {overdue})
             before = waiting[tenant] if tenant is not None else 0
             if tenant is not None:
                 self._late.take_up(tenant, self.max_updates)
@@ -346,6 +349,7 @@ class Schedule:
             (root,) = update.roots
             decided.meets(update.offset, update.tenant, SensorUpdate(*root[:3]))
         if decided.covers(update.offset, update.tenant, update.roots[0].path):
+            self._slices.drop(update.tenant)  # what is stored meanwhile would wait for its rows
             return False
         return update.tenant in put_off or self._is_late(update)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import NamedTuple, TypeAlias
 
 from servioticy.domain.pauses import Paused
@@ -19,12 +20,18 @@ from servioticy.ports.effects import Activate
 from servioticy.ports.partition_store import PartitionStore
 from servioticy.ports.put_off import PutOff
 
+OVERDUE_SECONDS = 60.0
+"""So long a transaction of ours is open with others beside it: then it goes on whatever the share
+of its tenant, who owes that."""
+
 Long: TypeAlias = DefinitionRecord | BackfillRecord
 
 
 class _Begun(NamedTuple):
     late: PutOff
     work: Paused[object]
+    since: float | None
+    """When its transaction began; None: it has none."""
 
 
 class Slices:
@@ -61,12 +68,19 @@ class Slices:
             work = self._work(record)
             if work is None:
                 return True
-            begun = _Begun(late, work)
+            swaps = isinstance(record, BackfillRecord)
+            begun = _Begun(late, work, self._clock() if swaps else None)
         for _pause in begun.work:
             if self._clock() >= until:
                 self._begun[late.tenant] = begun
                 return False
         return True
+
+    def overdue(self) -> int | None:
+        """Return whose transaction has been open for too long, of several the oldest one's."""
+        open_ = [(each.since, n) for n, each in self._begun.items() if each.since is not None]
+        since, tenant = min(open_, default=(inf, 0))
+        return tenant if self._clock() - since >= OVERDUE_SECONDS else None
 
     def drop(self, tenant: int) -> None:
         """Forget what is under way of a tenant: nothing of it has happened."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.changes.slices import Slices
+from pipeline.changes.slices import OVERDUE_SECONDS, Slices
 from servioticy.domain.records import BackfillRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.put_off import PutOff
@@ -85,6 +85,24 @@ def test_what_is_given_up_is_begun_anew(error: Exception | None) -> None:
     assert not slices.go_on(late(), RECORD, 1.0)
 
     assert (store.begun, store.given_up) == (2, 1)
+
+
+def test_the_oldest_that_is_open_for_too_long_is_told() -> None:
+    """Since it has begun, not since its last slice; until it has come to its end."""
+    store = Swaps()
+    slices = slices_of(store)
+    for tenant in (2, 1):
+        slices.go_on(late(tenant), RECORD, 1.0)
+    store.now = OVERDUE_SECONDS - 0.5
+    assert slices.overdue() is None
+    store.now += 0.5
+    assert slices.overdue() == 2
+    slices.go_on(late(2), RECORD, 1.0)
+    assert slices.overdue() == 2
+    assert slices.go_on(late(2), RECORD, 99.0)
+    assert slices.overdue() == 1
+    slices.drop(1)
+    assert slices.overdue() is None
 
 
 def test_every_backfill_takes_long_for_somebody_may_come() -> None:
