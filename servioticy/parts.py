@@ -19,6 +19,7 @@ def connect(
     *,
     durable: bool = True,
     statement_seconds: float | None = None,
+    lock_seconds: float | None = None,
 ) -> Database:
     """Postgres as the settings name it; see Database for the rest."""
     if not settings.store.dsn:
@@ -26,7 +27,11 @@ def connect(
             "no Postgres is named: set SERVIOTICY_DSN, or let `servioticy up` start one"
         )
     return Database(
-        settings.store.dsn, role=role, durable=durable, statement_seconds=statement_seconds
+        settings.store.dsn,
+        role=role,
+        durable=durable,
+        statement_seconds=statement_seconds,
+        lock_seconds=lock_seconds,
     )
 
 

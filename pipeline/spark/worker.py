@@ -58,6 +58,10 @@ IDLE_SECONDS = 0.5
 REST_SECONDS = 0.01
 """Between two looks at what is computed late, at the end of a batch."""
 
+LOCK_SECONDS = 10.0
+"""The longest wait of what stores for a lock: the partition's own second transaction may have it,
+which goes on in the same thread."""
+
 Thing = TypeVar("Thing")
 
 
@@ -237,7 +241,7 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
     programs = Listener(Programs(settings, stored, partition), lambda: means.wake())
     means.programs = AskedPrograms(programs, KnownPrograms(stored), _program_seconds(settings))
     means.askers.submit(_sandbox(settings).prepare)  # what fails is met by who needs it
-    database = connect(settings, Role.PIPELINE, durable=False)
+    database = connect(settings, Role.PIPELINE, durable=False, lock_seconds=LOCK_SECONDS)
     store = observed(partition_store(database), metrics)
     task = Task(
         partition,

@@ -65,7 +65,8 @@ class Database:
     than one that it keeps.
 
     A statement that runs for longer than `statement_seconds` is ended, and the caller gets
-    Unavailable. Without that number no statement is ended.
+    Unavailable. Without that number no statement is ended. So it is with one that waits for a lock
+    for longer than `lock_seconds`.
 
     With a `role` it is nobody else, and what a statement sees is decided by row level security
     (`servioticy/storage/roles.py`); without one it is whoever logs in.
@@ -78,10 +79,12 @@ class Database:
         role: Role | None = None,
         durable: bool = True,
         statement_seconds: float | None = None,
+        lock_seconds: float | None = None,
     ) -> None:
         self._dsn = dsn
         self._role = role
         self._statement_seconds = statement_seconds
+        self._lock_seconds = lock_seconds
         self._durable = durable
         self._local = threading.local()
 
@@ -220,6 +223,7 @@ class Database:
             role=self._role,
             durable=self._durable,
             statement_seconds=self._statement_seconds,
+            lock_seconds=self._lock_seconds,
         )
 
     def close(self) -> None:
@@ -274,6 +278,8 @@ class Database:
         if self._statement_seconds:
             limit = int(self._statement_seconds * 1000)
             settings.append(f"SET statement_timeout TO {limit}")
+        if self._lock_seconds:
+            settings.append(f"SET lock_timeout TO {int(self._lock_seconds * 1000)}")
         if not self._durable:
             settings.append("SET synchronous_commit TO off")
         if not settings:

@@ -19,3 +19,23 @@ def test_a_statement_that_takes_too_long_is_not_tried_again(session_dsn: str) ->
         assert database.rows("SELECT nextval('tries')") == [(2,)]
     finally:
         database.close()
+
+
+def test_nobody_waits_for_a_lock_for_longer_than_it_may(session_dsn: str) -> None:
+    """Not even for another transaction of the same thread, which goes on only afterwards."""
+    database = Database(session_dsn, lock_seconds=0.1)
+    other = database.another()
+    lock = "SELECT pg_advisory_xact_lock(7001)"
+    try:
+        with other.transaction():
+            other.rows(lock)
+            with pytest.raises(Unavailable, match="others are changing"):
+                database.rows(lock)
+        database.rows(lock)
+        with database.transaction():
+            database.rows(lock)
+            with pytest.raises(Unavailable, match="others are changing"):
+                other.rows(lock)
+    finally:
+        database.close()
+        other.close()
