@@ -117,7 +117,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.last_updates": ({"updates", "states"}, PIPELINE),
     "past.single": ({"updates"}, PIPELINE),
     "past.newest": ({"updates"}, PIPELINE),
-    "past.size": ({"updates"}, PIPELINE),
+    "past.documents": ({"updates"}, PIPELINE),
     "past.span": ({"updates"}, PIPELINE),
     "partition.left_to_do": ({"purge", "kept_entries"}, PIPELINE),
     "partition.note_late": ({"searched_streams"}, PIPELINE),
