@@ -197,6 +197,7 @@ def test_an_operator_is_watched_and_computes_by_another_version(
     visitor.press("Compute by it Oven \u203a hot")
     visitor.sees("The stream is computed by this version from now on.")
     visitor.press("Operators", role="link")
+    visitor.sees("Programs of your own, in any language")
     visitor.look("operators")
     visitor.open("/console/operators/filter/1")
     visitor.sees("How it runs")
