@@ -73,8 +73,3 @@ def configuration(
     """All of it: a local Spark has room for every partition's task and a spare slot."""
     local = {"spark.master": f"local[{partitions + 1},4]"}
     return {**local, **of_java(settings, jars, scratch, java_options)}
-
-
-def _elsewhere(master: str, jars: Sequence[Path]) -> dict[str, str]:
-    """What a Spark that is not in our Java has to know: it gets the jars from us."""
-    return {"spark.master": master, "spark.jars": ",".join(map(str, filter(Path.is_file, jars)))}

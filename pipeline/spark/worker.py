@@ -92,8 +92,9 @@ def work_in_bundles(batches: Iterable[Any], settings: Settings) -> Iterator[Any]
 
     Yields and raises as `work` does.
     """
-    rows = iter(batches)
-    first = next(rows)
+    first, rows = _begun(batches)
+    if first is None:
+        return iter(())
     quickack.acknowledge()
     partition = bundles.partition(first.column(0)[0].as_py())
     return work(chain((first.slice(1),), rows), partition, settings)
@@ -104,12 +105,17 @@ def work_in_batches(batches: Iterable[Any], settings: Settings) -> Iterator[Any]
 
     Nothing is done between two batches. Yields and raises as `work` does.
     """
-    rows = iter(batches)
-    first = next((each for each in rows if each.num_rows), None)
+    first, rows = _begun(batches)
     if first is None:
         return iter(())
     partition = first.column(0)[0].as_py()
     return work(chain((first,), rows), partition, settings)
+
+
+def _begun(batches: Iterable[Any]) -> tuple[Any, Iterator[Any]]:
+    """Return the first batch that has rows, and those after it; None where no row comes."""
+    rows = iter(batches)
+    return next((each for each in rows if each.num_rows), None), rows
 
 
 def prepare(settings: Settings) -> None:

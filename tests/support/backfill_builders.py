@@ -111,3 +111,31 @@ def job_of(caller: Caller, job: str) -> Any:
     answer = caller.ask("GET", f"/jobs/{job}")
     assert answer.status_code == 200, answer.text
     return answer.get_json()
+
+
+class Death(BaseException):
+    """The worker dies here."""
+
+
+DOUBLE = computing("iot.value(a) * 2", "a")
+TRIPLE = computing("iot.value(a) * 3", "a")
+PLUS_ONE = computing("iot.value(double) + 1", "double")
+BASE = 1_000_000_020
+"""A time in seconds at which a minute begins; NOW is later."""
+WINDOWED: dict[str, Any] = {
+    "minute": computing("a.mean('x')", "a") | {"window": {"type": "tumbling", "size": "1m"}},
+    "folded": computing("state", "a")
+    | {
+        "window": {"type": "tumbling", "size": "2m"},
+        "fold": "function(state, a) { return (state === null ? 0 : state) + iot.value(a) }",
+    },
+    "quiet": computing("a.silent ? 1 : 0", "a") | {"silent": "5m"},
+    "above": computing("iot.value(minute) * 10 + iot.value(double)", "minute", "double"),
+    "double": DOUBLE,
+    "newest": computing("iot.value(a)", "a") | {"staleness": "input"},
+}
+
+
+def changed_to(caller: Caller, so: str, body: Any) -> None:
+    answer = caller.ask("PUT", f"/{so}", json=body)
+    assert answer.status_code == 200, answer.text
