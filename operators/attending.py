@@ -216,6 +216,8 @@ class Attendant:
         self._end(line)
         line.problem = "this machine cannot enclose programs: its operator has to look"
         line.not_before = self._clock() + UNPROTECTED_SECONDS
+        for asked in line.warm_ups():
+            self._deliver_failed(line, asked, line.problem)
 
     def _fail(self, line: Line, reason: str) -> None:
         """End a process that has failed, and ask what it was asked again: of another one."""
@@ -229,7 +231,7 @@ class Attendant:
         line.problem = reason
         line.note_failure(self._clock())
         log.info("operator_failed", extra={"operator": line.program.name, "reason": reason[:200]})
-        for blamed in line.put_back():
+        for blamed in (*line.put_back(), *line.warm_ups()):
             self._deliver_failed(line, blamed, reason)
         if not was_ready:
             line.starts_failed += 1
@@ -249,8 +251,12 @@ class Attendant:
         self._fail(line, "the platform could not attend to it")
 
     def _deliver_failed(self, line: Line, asked: Asked, reason: str) -> None:
-        reply = failed(asked.question, reason)
-        self._deliver(line, asked, reply._replace(processor_seconds=line.pay()))
+        self._deliver_paid(line, asked, failed(asked.question, reason))
+
+    def _deliver_paid(self, line: Line, asked: Asked, reply: Reply) -> None:
+        """With the time that it has taken; that of a warm-up is paid by the next question."""
+        seconds = 0.0 if asked.told else line.pay()
+        self._deliver(line, asked, reply._replace(processor_seconds=seconds))
 
     def _note_failed_start(self, line: Line, reason: str) -> None:
         line.problem = reason
@@ -302,6 +308,12 @@ class Attendant:
         if not taken or line.described is None or line.spelling is None:
             return
         line.used = now
+        if taken[0].told is not None:
+            events = line.described.warm_up
+            if not events:  # that it is ready is all that there is to know
+                self._deliver(line, taken[0], Reply(b"", (), None, "", 0.0))
+                return
+            taken[0].question = taken[0].question._replace(events=events)
         for each in taken:
             line.next_id += 1
             line.asked[str(line.next_id)] = each
@@ -347,7 +359,7 @@ class Attendant:
         open_ones = {name: each.question for name, each in line.asked.items()}
         for name, reply in replies(said, open_ones):
             asked = line.asked.pop(name)
-            self._deliver(line, asked, reply._replace(processor_seconds=line.pay()))
+            self._deliver_paid(line, asked, reply)
         line.used = self._clock()
         if not line.asked:
             line.until = None

@@ -18,6 +18,7 @@ from operators.queues.server import Server
 from operators.registry import Registry
 from operators.shelf import Shelf
 from operators.telling import Telling
+from operators.warming import Warming
 from servioticy.ports.programs import KnownPrograms, Program, Question, Reply
 from servioticy.ports.stored_programs import StoredPrograms
 from servioticy.settings import Settings
@@ -50,7 +51,8 @@ class Programs:
         )
         self._node = Node(self._shelf, place, bounds)
         name = f"{socket.gethostname()}/{partition}"
-        self._telling = Telling(registry, name, self._node.running)
+        warming = Warming(registry, name, partition, self._node)
+        self._telling = Telling(registry, name, self._node.running, warming)
 
     def ask(self, question: Question) -> bool:
         """Take a question, as the port has it."""

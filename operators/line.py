@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -53,6 +54,8 @@ class Asked:
     came: float
     size: int
     attempts: int = 0
+    told: Callable[[str], None] | None = None
+    """Of a warm-up, which no stream asks: who is told "" or what is wrong."""
 
 
 @dataclass(slots=True)
@@ -117,7 +120,7 @@ class Line:
         """Take the questions of the next frame; none, where more of them are waited for."""
         if not self.waiting or self.described is None:
             return []
-        if self.waiting[0].attempts:
+        if self.waiting[0].attempts or self.waiting[0].told:
             return [self.waiting.popleft()]
         manifest = self.described.manifest
         taken: list[Asked] = []
@@ -128,7 +131,7 @@ class Line:
             events += len(each.question.events)
             content += each.size
             too_many = events > manifest.batch or content > MOST_FRAME_BYTES
-            if taken and (each.attempts or too_many):
+            if taken and (each.attempts or each.told or too_many):
                 break
             taken.append(each)
         is_full = len(taken) < len(self.waiting) or events >= manifest.batch
@@ -142,6 +145,13 @@ class Line:
         """When what waits is sent though it is few."""
         wait = 0.0 if self.described is None else self.described.manifest.wait_seconds
         return self.waiting[0].came + wait
+
+    def warm_ups(self) -> list[Asked]:
+        """Take those out that wait to be asked whether it can take over."""
+        found = [each for each in self.waiting if each.told]
+        for each in found:
+            self.waiting.remove(each)
+        return found
 
     def put_back(self, blame: bool = True) -> list[Asked]:
         """Let what was asked wait again, each to be asked alone; return who is to blame.

@@ -20,6 +20,11 @@ MOST_WAIT_SECONDS = 5.0
 MOST_PROCESSES, USUAL_PROCESSES = 64, 32
 MOST_WORDS, MOST_WORD = 32, 512
 
+FIELDS = {"name", "language", "command", "message", "batch", "state", "limits", "network"}
+FIELDS |= {"warm-up"}
+MOST_WARM_UP = 100
+"""Events."""
+
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _AMOUNT = re.compile(r"([0-9]{1,6})(ms|s|MiB)")
 _UNITS = {"ms": 0.001, "s": 1.0, "MiB": float(MEBIBYTE)}
@@ -36,6 +41,8 @@ class Described(NamedTuple):
     """how frames are spelt: `json` or `msgpack`"""
     network: bool = False
     """whether it asks for the machine's network, which programs of strangers do not get"""
+    warm_up: tuple[bytes, ...] = ()
+    """events that it has to answer before it takes over from another version, as compact JSON"""
 
 
 def is_name(text: str) -> bool:
@@ -51,8 +58,7 @@ def read(content: bytes) -> Described:
         given = msgspec.json.decode(content, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise NotAnOperator(f"{FILE}: {error}") from error
-    known = {"name", "language", "command", "message", "batch", "state", "limits", "network"}
-    _only(given, known, "")
+    _only(given, FIELDS, "")
     name = _text(given, "name", "")
     if not is_name(name):
         raise NotAnOperator(f"{FILE}: name: 1 to 63 of a-z, 0-9 and inner hyphens")
@@ -86,7 +92,7 @@ def read(content: bytes) -> Described:
         memory_bytes=int(memory),
         processes=_count(limits, "limits.processes", "processes", MOST_PROCESSES, USUAL_PROCESSES),
     )
-    return Described(name, manifest, _command(given), message, network)
+    return Described(name, manifest, _command(given), message, network, _warm_up(given, most))
 
 
 def _command(given: dict[str, Any]) -> tuple[str, ...]:
@@ -99,6 +105,28 @@ def _command(given: dict[str, Any]) -> tuple[str, ...]:
                 f"{FILE}: command: each word a text of 1 to {MOST_WORD} characters"
             )
     return tuple(words)
+
+
+def _warm_up(given: dict[str, Any], batch: int) -> tuple[bytes, ...]:
+    events, most = given.get("warm-up", []), min(batch, MOST_WARM_UP)
+    if not isinstance(events, list) or len(events) > most:
+        raise NotAnOperator(f"{FILE}: warm-up: a list of at most {most} events")
+    found = []
+    for number, each in enumerate(events):
+        where = f"warm-up.{number}"
+        if not isinstance(each, dict):
+            raise NotAnOperator(f"{FILE}: {where}: an object")
+        _only(each, {"stream", "timestamp", "channels"}, f"{where}.")
+        stream, at, channels = each.get("stream"), each.get("timestamp", 0), each.get("channels")
+        if not isinstance(stream, str):
+            raise NotAnOperator(f"{FILE}: {where}.stream: a text")
+        if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at < 2**63:
+            raise NotAnOperator(f"{FILE}: {where}.timestamp: a whole number from 0")
+        if not isinstance(channels, dict):
+            raise NotAnOperator(f"{FILE}: {where}.channels: an object")
+        event = {"stream": stream, "timestamp": at, "channels": channels}
+        found.append(msgspec.json.encode(event | {"version": 0, "correlation": ""}))
+    return tuple(found)
 
 
 def _only(given: dict[str, Any], known: set[str], where: str) -> None:

@@ -14,11 +14,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from operators import manifest
 from operators.attending import Attendant, Bounds
 from operators.backoff import Backoff
 from operators.instance import Place
 from operators.line import Asked, Line, Running, bytes_of, size_of
-from operators.room import Room
+from operators.room import QUESTION_BYTES, Room
 from operators.shelf import Programs
 from servioticy.ports.programs import (
     MAX_EVENTS,
@@ -37,6 +38,10 @@ MOST_UNFETCHED_BYTES = 32 * 1024 * 1024
 
 MAX_ID_BYTES = 64
 MAX_COMPOSITE = 1000
+
+WARM_UP = "warm-up"
+"""What a program is told as the composite that asks, where none does."""
+WARM_UP_BYTES = QUESTION_BYTES + manifest.MAX_BYTES
 
 
 class Node:
@@ -80,18 +85,27 @@ class Node:
             is_late = after is not None and after not in self._open
             if self._is_closed or is_late or not self._room.take(program.tenant, size):
                 return False
-            now = self._clock()
-            line = self._lines.get(program)
-            if line is None:
-                line = self._lines[program] = Line(program, used=now)
-            asked = Asked(question, now, size)
-            line.come.append(asked)
+            asked = Asked(question, self._clock(), size)
+            self._line(program).come.append(asked)
             self._open[question.id] = None
             if after is not None:
                 self._open[after] = asked
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="operators", daemon=True)
-                self._thread.start()
+            self._begin()
+        self._rouse()
+        return True
+
+    def warm(self, program: Program, told: Callable[[str], None]) -> bool:
+        """Begin a program, and ask it what its manifest has for a warm-up; False: no room.
+
+        `told` is called once, in another thread, with "" or what is wrong. It may not block.
+        """
+        question = Question(b"", program, WARM_UP, None, ())
+        with self._lock:
+            if self._is_closed or not self._room.take(program.tenant, WARM_UP_BYTES):
+                return False
+            line = self._line(program)
+            line.come.append(Asked(question, self._clock(), WARM_UP_BYTES, told=told))
+            self._begin()
         self._rouse()
         return True
 
@@ -142,6 +156,17 @@ class Node:
         """Bytes of questions that are open or whose replies nobody has fetched."""
         return self._room.taken
 
+    def _line(self, program: Program) -> Line:
+        line = self._lines.get(program)
+        if line is None:
+            line = self._lines[program] = Line(program, used=self._clock())
+        return line
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="operators", daemon=True)
+            self._thread.start()
+
     def _run(self) -> None:
         backoff = Backoff()
         while not self._is_closed:
@@ -177,6 +202,9 @@ class Node:
                 for each in left:
                     self._open.pop(each.question.id, None)
                     self._room.give_back(line.program.tenant, each.size)
+            for each in left:
+                if each.told is not None:
+                    each.told("it is asked no more")
         for program in self._attendant.attend(lines):
             with self._lock:
                 found = self._lines.get(program)
@@ -189,6 +217,11 @@ class Node:
         return max(0.0, min(pause, LONGEST_SLEEP))
 
     def _deliver(self, line: Line, asked: Asked, reply: Reply) -> None:
+        if asked.told is not None:
+            with self._lock:
+                self._room.give_back(line.program.tenant, asked.size)
+            asked.told(reply.error)
+            return
         with self._answered:
             after = self._open.pop(reply.id, None)
             if after is not None:

@@ -9,7 +9,7 @@ from operators import manifest
 from operators.errors import NotAnOperator
 from operators.line import Running
 from servioticy.ports.programs import Manifest, Program
-from servioticy.ports.stored_programs import Run, StoredPrograms
+from servioticy.ports.stored_programs import Run, StoredPrograms, Wanted
 
 PRINTED = 4096
 """Characters of what a program has printed that are kept in the store."""
@@ -46,17 +46,25 @@ class Registry:
 
     def tell(self, node: str, running: Sequence[Running]) -> None:
         """Note how programs are on a node. Raises Unavailable."""
-        runs = [
-            Run(
-                each.program,
-                each.state,
-                each.restarts,
-                _plain(each.problem),
-                _plain(each.printed.decode(errors="replace"))[-PRINTED:],
-            )
-            for each in running
-        ]
-        self._stored.tell(node, runs)
+        self._stored.tell(node, [_run(each) for each in running])
+
+    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+        """Return what was wanted since the last call, as StoredPrograms has it."""
+        return self._stored.wanted(partition, seconds)
+
+    def tell_warmed(self, node: str, running: Running, warmed: str) -> None:
+        """Note how a program is, and what came of its being wanted. Raises Unavailable."""
+        self._stored.tell(node, [_run(running)._replace(warmed=_plain(warmed))])
+
+
+def _run(running: Running) -> Run:
+    return Run(
+        running.program,
+        running.state,
+        running.restarts,
+        _plain(running.problem),
+        _plain(running.printed.decode(errors="replace"))[-PRINTED:],
+    )
 
 
 def _plain(text: str) -> str:

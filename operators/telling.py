@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from operators.line import Running
 from operators.registry import Registry
+from operators.warming import Warming
 from servioticy.errors import ServioticyError
 
 log = logging.getLogger(__name__)
@@ -20,19 +22,21 @@ MOST = 1000
 
 
 class Telling:
-    """Tells again and again, in a thread of its own, until it is closed."""
+    """Tells again and again, in a thread of its own, until it is closed; between, it listens."""
 
     def __init__(
         self,
         registry: Registry,
         node: str,
         running: Callable[[], Sequence[Running]],
+        warming: Warming | None = None,
         seconds: float = SECONDS,
     ) -> None:
-        """`node`: its name."""
+        """`node`: its name. Without `warming` nobody is listened to."""
         self._registry = registry
         self._node = node
         self._running = running
+        self._warming = warming
         self._seconds = seconds
         self._told: Sequence[Running] = []
         self._looks = 0
@@ -54,8 +58,17 @@ class Telling:
             self._told = found
 
     def _run(self) -> None:
-        while not self._closed.wait(self._seconds):
+        at = time.monotonic() + self._seconds
+        while not self._closed.is_set():
+            left = at - time.monotonic()
             try:
-                self.tell()
+                if left <= 0:
+                    at += self._seconds
+                    self.tell()
+                elif self._warming is None:
+                    self._closed.wait(left)
+                else:
+                    self._warming.turn(left)
             except ServioticyError as error:
                 log.info("operators_not_told", extra={"reason": str(error)[:200]})
+                self._closed.wait(self._seconds)

@@ -20,6 +20,7 @@ from api.documents.service_objects import (
     etag,
     to_stored,
 )
+from api.documents.warming import warm_up
 from api.documents.warnings import warnings
 from api.http import authentication
 from api.http.answers import answer, nothing
@@ -173,6 +174,7 @@ def _replaced(
     expect_no_template(key, services)
     before = services.definitions.of(key.id, found.version, found.document)
     new, definition = understood(body, key, found, services)
+    warm_up(definition, before, new.operator_owners, key, services)
     more = len(definition.streams) - len(before.streams)
     added = {"streams": more, DOCUMENT_BYTES: new.size}
     new = with_listed(new, services)

@@ -10,6 +10,7 @@ from flask import Blueprint, Response
 from api.documents.listing import with_listed
 from api.documents.operators import check_operators
 from api.documents.service_objects import current, etag, group_sources, members
+from api.documents.warming import warm_up
 from api.http.answers import answer
 from api.http.authentication import needs, service_object
 from api.http.bodies import json_object
@@ -110,8 +111,9 @@ def _activated(
         same = {"id": key.id, "updatedAt": found.updated_at, "version": version}
         return answer(same, 200, {"ETag": etag(found.version, found.revision)})
     definition = services.definitions.that_computes(key.id, version, document)
-    check_operators(definition, key, services, version, again=True)
+    owners = check_operators(definition, key, services, version, again=True)
     before = services.definitions.of(key.id, found.version, found.document)
+    warm_up(definition, before, owners, key, services)
     more = len(definition.streams) - len(before.streams)
     new = NewServiceObject(
         id=key.id,

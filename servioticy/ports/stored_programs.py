@@ -25,6 +25,16 @@ class Run(NamedTuple):
     restarts: int
     problem: str
     printed: str
+    warmed: str = ""
+    """the id of who wanted it begun (Wanted), and what is wrong; "": nobody, or as it was"""
+
+
+class Wanted(NamedTuple):
+    """A program that is to be begun before it takes over."""
+
+    id: str
+    """by which who asks knows the answer, without spaces"""
+    program: Program
 
 
 class StoredPrograms(Protocol):
@@ -42,3 +52,21 @@ class StoredPrograms(Protocol):
     def tell(self, node: str, runs: Sequence[Run]) -> None:
         """Note how programs are on a node; those told of before and no more are forgotten in a
         minute. Raises Unavailable."""
+
+    def is_listened_to(self, partition: int) -> bool:
+        """Tell whether somebody hears what is wanted of a partition. Raises Unavailable."""
+
+    def want(self, partition: int, wanted: Wanted) -> None:
+        """Say that a program is to be begun; nothing of it is kept. Raises Unavailable."""
+
+    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+        """Return what was wanted since the last call, within so many seconds of silence.
+
+        Listens from the first call on, in this thread. Raises Unavailable.
+        """
+
+    def warmed(self, wanted: Wanted) -> str | None:
+        """Return what is wrong with it; "": nothing, None: there is no answer yet.
+
+        Raises Unavailable.
+        """

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import orjson
+
 from servioticy.ports.programs import Program
-from servioticy.ports.stored_programs import Run, StoredProgram
+from servioticy.ports.stored_programs import Run, StoredProgram, Wanted
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
 MAX_VERSION = 2**31 - 1
+
+CHANNEL = "servioticy_programs"
+"""How channels of notifications begin, one for each partition."""
+_LISTENS = 1_701_014  # class of our advisory locks: any number that nothing else uses
 
 
 class PostgresPrograms:
@@ -58,7 +64,7 @@ class PostgresPrograms:
         if runs:
             # Of two owners of one name, one after the other, the later one is told of.
             named = {each.program[:3]: each for each in runs}
-            _, states, restarts, problems, printed = zip(*named.values(), strict=True)
+            _, states, restarts, problems, printed, warmed = zip(*named.values(), strict=True)
             tenants, names, versions = zip(*named, strict=True)
             values = {
                 "node": node,
@@ -69,9 +75,40 @@ class PostgresPrograms:
                 "restarts": list(restarts),
                 "problems": list(problems),
                 "printed": list(printed),
+                "warmed": list(warmed),
             }
             self._database.rows(self._runs["tell"], values)
         self._database.rows(self._runs["forget"], {"node": node})
+
+    def is_listened_to(self, partition: int) -> bool:
+        """Tell whether somebody hears what is wanted of a partition. Raises Unavailable."""
+        values = {"key": _LISTENS, "partition": partition}
+        return bool(self._database.rows(self._runs["is_listened_to"], values)[0][0])
+
+    def want(self, partition: int, wanted: Wanted) -> None:
+        """Say that a program is to be begun; nothing of it is kept. Raises Unavailable."""
+        said = orjson.dumps([wanted.id, [*wanted.program]]).decode()
+        self._database.rows(self._runs["want"], {"channel": _channel(partition), "said": said})
+
+    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+        """Return what was wanted since the last call, as the port has it."""
+        heard = self._database.heard(_channel(partition), seconds)
+        if heard is None:  # in this order: who is told that it is listened to is heard
+            values = {"key": _LISTENS, "partition": partition}
+            self._database.rows(self._runs["listen"], values)
+        said = [orjson.loads(each) for each in heard or ()]
+        return [Wanted(id_, Program(*program)) for id_, program in said]
+
+    def warmed(self, wanted: Wanted) -> str | None:
+        """Return what is wrong with it, as the port has it."""
+        tenant, name, version, _ = wanted.program
+        values = {"tenant": tenant, "name": name, "version": version, "id": wanted.id}
+        row = self._database.row(self._runs["warmed"], values)
+        return None if row is None else row[0].partition(" ")[2]
+
+
+def _channel(partition: int) -> str:
+    return f"{CHANNEL}_{partition}"
 
 
 def _owner(program: Program) -> int | None:

@@ -38,6 +38,10 @@ NOT_RUN = {
     ("docs/how-to/tls.md", "SERVIOTICY_TLS_"): STANDS_BY_TLS,
     ("docs/how-to/tls.md", "curl"): STANDS_BY_TLS,
     ("docs/operations.md", "curl"): "needs an issuer of persons; tests/integration/rest has one",
+    (
+        "docs/operators.md",
+        "python3 -m operators.adapters",
+    ): "goes on for ever; tests/integration/test_operator_kafka_loop.py runs it",
     ("docs/tutorial.md", "servioticy up"): STANDS,
 }
 """Commands by their page and how they begin, and why no test runs them."""

@@ -12,7 +12,7 @@ from operator_folders import SECONDS, question, write
 from operators import archives, manifest
 from operators.building import Programs
 from servioticy.ports.programs import Program
-from servioticy.ports.stored_programs import Run, StoredProgram
+from servioticy.ports.stored_programs import Run, StoredProgram, Wanted
 from servioticy.settings import Settings, changed
 
 PROGRAM = Program(1, "other/tried", 4)
@@ -40,6 +40,11 @@ class Store:
     def tell(self, node: str, runs: Sequence[Run]) -> None:
         """Note it."""
         self.told.append(runs)
+
+    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+        """Nobody wants anything."""
+        time.sleep(seconds)
+        return ()
 
 
 @pytest.mark.parametrize("transport", ["socket", "queue"])

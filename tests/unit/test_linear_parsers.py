@@ -85,6 +85,7 @@ NOT_OF_CLIENTS = {
     "functions/files/columns_process.py": "what we ask it",
     "functions/files/source.py": "tickets as they are stored",
     "servioticy/domain/workflows/files.py": "a name of a bounded length",
+    "operators/adapters/kafka_loop.py": "events of one's own topic, in a loop of one's own",
     "operators/guest/launch.py": "what the node has written",
     "operators/instance.py": "lines of our own launcher",
     "operators/kits/python/servioticy_operator.py": "in a program of a tenant, what we ask it",

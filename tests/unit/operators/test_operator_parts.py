@@ -158,10 +158,10 @@ def described(**said: object) -> manifest.Described:
 
 def test_a_manifest_says_what_is_usual_where_it_says_nothing() -> None:
     """A name and a command are enough."""
-    name, told, command, message, network = described()
+    name, told, command, message, network, warm_up = described()
 
     assert (name, command, message) == ("fraud-filter", ("python3", "main.py"), "json")
-    assert not network
+    assert (network, warm_up) == (False, ())
     assert (told.language, told.keeps_state, told.batch, told.wait_seconds) == (
         *("other", True),
         *(1000, 0.0),

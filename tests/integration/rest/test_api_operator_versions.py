@@ -1,0 +1,129 @@
+"""A document that names another program: that one is begun first, and can refuse to take over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from api_builders import NOW, Caller, Platform, Served
+from operator_folders import until, write
+
+from api.app import create_app
+from operators import archives
+from operators.instance import Place
+from operators.line import Running
+from operators.node import Node
+from operators.registry import Registry
+from operators.shelf import Shelf
+from operators.telling import Telling
+from operators.warming import Warming
+from sandbox.text import argument_names
+from servioticy.ports.programs import Program
+from servioticy.ports.stored_programs import Wanted
+from servioticy.settings import Settings, changed
+from servioticy.storage.programs import PostgresPrograms
+
+GOOD = "from servioticy_operator import serve\nserve(lambda event, state: event.channels)\n"
+BAD = "raise SystemExit('there is no model')\n"
+
+
+@contextmanager
+def listening(platform: Platform, folder: Path) -> Iterator[Node]:
+    """Run programs as the pipeline does, for both partitions."""
+    stored = PostgresPrograms(platform.database.pipeline)
+    registry = Registry(stored)
+    shelf = Shelf(folder, registry)
+    node = Node(shelf, Place(shelf.base, strangers=False))
+    tellings = [
+        Telling(registry, f"here/{each}", node.running, Warming(registry, "here", each, node))
+        for each in (0, 1)
+    ]
+    try:
+        until(lambda: all(map(stored.is_listened_to, (0, 1))))
+        yield node
+    finally:
+        for each in tellings:
+            each.close()
+        node.close()
+        shelf.close()
+
+
+@pytest.fixture
+def pushed(alice: Caller, tmp_path: Path) -> Caller:
+    """Have a program with a version that runs, one that does not, and one more that does."""
+    for number, main in enumerate((GOOD, BAD, f"# another\n{GOOD}")):
+        content = archives.pack(write(tmp_path / f"v{number}", main))
+        assert alice.ask("PUT", "/operators/tried", data=content).status_code == 201
+    return alice
+
+
+def document(version: int) -> dict[str, Any]:
+    """Return one with a stream that this version computes."""
+    channels = {"value": {"type": "number"}}
+    computed = {"channels": channels, "operator": {"name": "tried", "version": version}}
+    return {"streams": {"a": {"channels": channels}, "b": computed}}
+
+
+def test_a_version_is_ready_before_it_is_in_force(
+    pushed: Caller, served: Served, tmp_path: Path
+) -> None:
+    """There and back; one that cannot begin takes over from nobody, and it is told why."""
+    id_ = pushed.ask("POST", "/", json=document(1)).get_json()["id"]
+    with listening(served.platform, tmp_path / "shelf") as node:
+        refused = pushed.ask("PUT", f"/{id_}", json=document(2))
+        kept = pushed.ask("GET", f"/{id_}/versions").get_json()["versions"]
+        taken = pushed.ask("PUT", f"/{id_}", json=document(3))
+        ready = {each.program.version: each.state for each in node.running()}
+        back = pushed.ask("POST", f"/{id_}/versions/1/activate")
+        both = {each.program.version: each.state for each in node.running()}
+
+    assert refused.status_code == 409
+    assert "tried@2 cannot take over, what was in force still is" in refused.text
+    assert "there is no model" in refused.text
+    assert [each["version"] for each in kept] == [1]
+    assert taken.status_code == 200, taken.text
+    assert ready[3] == "idle"
+    assert back.status_code == 200, back.text
+    assert (both[1], both[3]) == ("idle", "idle")
+
+
+def test_where_nobody_computes_nobody_is_asked(pushed: Caller) -> None:
+    """What is wrong with the program shows once somebody does."""
+    id_ = pushed.ask("POST", "/", json=document(1)).get_json()["id"]
+    assert pushed.ask("PUT", f"/{id_}", json=document(2)).status_code == 200
+
+
+def test_what_is_not_said_in_time_is_asked_again(
+    pushed: Caller, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever listens may be busy, or have died: 503, and the document stays."""
+    id_ = pushed.ask("POST", "/", json=document(1)).get_json()["id"]
+    monkeypatch.setattr(PostgresPrograms, "is_listened_to", lambda _self, _partition: True)
+    settings = changed(Settings(), change_wait_seconds=0)
+    app = create_app(served.platform.ports, settings, lambda: NOW, argument_names)
+    hurried = Caller(app.test_client(), pushed.token)
+    answer = hurried.ask("PUT", f"/{id_}", json=document(2))
+    plain = hurried.ask("PUT", f"/{id_}", json=document(1) | {"public": "true"})
+
+    assert answer.status_code == 503
+    assert "tried@2 is not ready yet" in answer.text
+    assert plain.status_code == 200, "what concerns no program waits for none"
+
+
+def test_an_answer_is_of_its_question_alone(served: Served, pushed: Caller) -> None:
+    """What was said to another one, or of an earlier time, is none."""
+    database = served.platform.database
+    ((tenant,),) = database.rows("SELECT id FROM tenants WHERE name = 'alice'")
+    stored = PostgresPrograms(database)
+    first, second = (Wanted(id_, Program(tenant, "tried", 1)) for id_ in ("aa", "ab"))
+    registry = Registry(PostgresPrograms(database.pipeline))
+    running = Running(first.program, "idle", 0, "", b"", None)
+    registry.tell_warmed("here/0", running, "aa it has\0ended")
+    assert (stored.warmed(first), stored.warmed(second)) == ("it has?ended", None)
+    registry.tell("here/0", [running])
+    assert stored.warmed(first) == "it has?ended", "told in between"
+    registry.tell_warmed("here/0", running, "ab ")
+    assert (stored.warmed(first), stored.warmed(second)) == (None, "")
