@@ -13,7 +13,7 @@ import orjson
 from pipeline.growth import KeptEntry, NewRow, Verdict
 from servioticy.domain.borders import channel
 from servioticy.domain.emissions import Emission, placed
-from servioticy.domain.known_streams import KnownStream, is_passing, revision_in
+from servioticy.domain.known_streams import KnownStream, is_passing, revision_in, takes_back
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import BorderRecord, BorderUpdate, Source, write
 from servioticy.ports.batches import StoredState, StoredUpdate, StoredVerdict
@@ -41,7 +41,8 @@ _stored = cast(Callable[..., StoredVerdict], tuple.__new__)
 def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> list[StoredUpdate]:
     """The history of new updates, which come in the serial order.
 
-    Only streams that are `repeating` may have updates of these timestamps already.
+    Only streams that are `repeating` may have updates of these timestamps already. What takes back
+    a result is no row, so it is not stored as a new one.
     """
     return [
         StoredUpdate(
@@ -52,11 +53,13 @@ def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> li
             stream.version,
             key.offset,
             position,
-            stream not in repeating,
+            stream not in repeating and not back,
             key.tree,
+            back,
         )
         for stream, timestamp, document, key, position, path in new
         if not is_passing(stream, document, path)
+        for back in (stream.revises and takes_back(stream, document, path),)
     ]
 
 

@@ -89,6 +89,12 @@ def is_passing(stream: KnownStream, document: bytes, path: trees.Path) -> bool:
     return revision is not None and not revision.is_kept
 
 
+def takes_back(stream: KnownStream, document: bytes, path: trees.Path) -> bool:
+    """Tell whether this update says that the stream's result of its timestamp is none any more."""
+    revision = revision_in(stream, document, path)
+    return revision is not None and revision.is_kept and revision.retracted
+
+
 @dataclass(slots=True, eq=False)
 class Region:
     """Composites that are evaluated together, and the streams that they read."""

@@ -15,6 +15,7 @@ from servioticy.domain.model import (
     Composite,
     Dialect,
     Input,
+    InputRef,
     Reference,
     ServiceObject,
     Stream,
@@ -52,6 +53,8 @@ class WindowsOf:
     dialect: Dialect = "function"
     references: tuple[Reference, ...] = ()
     """In that of expressions, what code of the window refers to."""
+    outside: frozenset[str] = frozenset()
+    """The names of those that are other tenants'."""
 
     @property
     def cut(self) -> Hashable:
@@ -143,7 +146,8 @@ def _windows(stream: Stream, composite: Composite, window: Window | Silence) -> 
     ref = WindowRef(*stream.ref)
     read = composite.inputs
     streams = tuple([tuple(map(str, each.members)) for each in read])
-    code = WindowsOf(window, streams)
+    others = [each for one in read for each in one.members if isinstance(each, InputRef)]
+    code = WindowsOf(window, streams, outside=frozenset(map(str, others)))
     if isinstance(window, Window) and window.when is not None:
         code = replace(code, dialect=composite.dialect, references=composite.references)
     evaluator = SILENCE if isinstance(window, Silence) else WINDOWS

@@ -31,6 +31,10 @@ class StoredUpdate(NamedTuple):
     """
     tree: int = 0
     """as of a TreeKey"""
+    takes_back: bool = False
+    """Whether the row of this timestamp goes instead, and this one is kept until it is emitted.
+
+    Where nothing is newer it stays the stream's last update, from which is computed."""
 
 
 class StoredState(NamedTuple):

@@ -48,18 +48,22 @@ def batch_parts(batch: Batch) -> list[Prepared | Copied]:
 
 
 def superseded(updates: Sequence[StoredUpdate]) -> list[StoredUpdate]:
-    """Those that a later one of the same stream and timestamp displaces."""
+    """Those that are no rows: a later one of the same stream and timestamp displaces them, or they
+    take back what is there."""
     if all(each.is_new for each in updates):
         return []
     last = _last_of_each(updates)
-    if len(last) == len(updates):
-        return []
-    return [each for each in updates if last[each.stream_id, each.timestamp] is not each]
+    return [
+        each
+        for each in updates
+        if each.takes_back or last[each.stream_id, each.timestamp] is not each
+    ]
 
 
 def update_columns(updates: Sequence[StoredUpdate]) -> dict[str, str]:
     """Updates as arrays."""
-    tenants, streams, timestamps, documents, versions, offsets, positions, *_ = columns(updates, 9)
+    whole = columns(updates, len(StoredUpdate._fields))
+    tenants, streams, timestamps, documents, versions, offsets, positions, *_ = whole
     return {
         "tenants": numbers(tenants),
         "streams": numbers(streams),
@@ -89,20 +93,40 @@ def copied(updates: Sequence[StoredUpdate], partition: int) -> bytes:
 
 
 def _updates(batch: Batch) -> Iterator[Prepared | Copied]:
-    """A stream and timestamp met twice is stored as it was last."""
+    """A stream and timestamp met twice is stored as it was last: not at all, if it was taken back
+    then."""
     new: Sequence[StoredUpdate] = batch.updates
     others: Sequence[StoredUpdate] = ()
+    gone: Sequence[StoredUpdate] = ()
     if not all(each.is_new for each in new):
         last = _last_of_each(batch.updates).values()
         new = [each for each in last if each.is_new]
-        others = [each for each in last if not each.is_new]
+        others = [each for each in last if not (each.is_new or each.takes_back)]
+        gone = [each for each in last if each.takes_back]
     if new:
         yield Copied(_SQL["copy_updates"], copied(new, batch.partition))
     if others:
-        late = update_columns(others)
-        yield _prepared("store_updates", partition=batch.partition, **late)
+        yield _prepared("store_updates", partition=batch.partition, **update_columns(others))
+    if gone:
+        yield from _taken_back(gone)
+    if others or gone:
+        late = update_columns([*others, *gone])
         yield _prepared("note_late", streams=late["streams"])
         yield _prepared("drop_blocks", streams=late["streams"], timestamps=late["timestamps"])
+
+
+def _taken_back(gone: Sequence[StoredUpdate]) -> Iterator[Prepared]:
+    """Their rows go; of each stream the newest is remembered, where nothing newer is there."""
+    every = update_columns(gone)
+    keys = ("tenants", "streams", "timestamps")
+    yield _prepared("take_back", **{key: every[key] for key in keys})
+    newest: dict[int, StoredUpdate] = {}
+    for each in gone:
+        before = newest.get(each.stream_id)
+        if before is None or each.timestamp > before.timestamp:
+            newest[each.stream_id] = each
+    some = update_columns([*newest.values()])
+    yield _prepared("keep_taken_back", **{key: some[key] for key in (*keys, "documents")})
 
 
 def _last_of_each(updates: Sequence[StoredUpdate]) -> dict[tuple[int, int], StoredUpdate]:

@@ -347,7 +347,8 @@ class PostgresPartitionStore:
             return {}
         found = Counter({each.stream_id: 0 for each in displaced})
         for each in displaced:
-            found[each.stream_id] += len(each.document)
+            if not each.takes_back:  # it takes no bytes
+                found[each.stream_id] += len(each.document)
         places = {(each.stream_id, each.timestamp) for each in late}
         streams, timestamps = columns(sorted(places), 2)
         values = {"streams": numbers(streams), "timestamps": numbers(timestamps)}

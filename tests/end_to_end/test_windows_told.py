@@ -41,6 +41,32 @@ DOCUMENT = {
 }
 
 
+BILL = {
+    "version": "0.2.0",
+    "streams": {
+        "meter": {"channels": {"v": {"type": "number"}}},
+        "price": {"channels": {"v": {"type": "number"}}},
+        "hour": {
+            "window": {"type": "tumbling", "size": "10s", "idle": "1h", "lateness": "1m"},
+            "channels": {
+                "v": {"type": "number", "current-value": "function(meter){return meter.sum('v')}"}
+            },
+        },
+        "cost": {
+            "follow": True,
+            "missing": "skip",
+            "channels": {
+                "v": {
+                    "type": "number",
+                    "current-value": "function(hour, price)"
+                    "{return iot.value(hour, 'v') * iot.value(price, 'v')}",
+                }
+            },
+        },
+    },
+}
+
+
 def marked(update: dict[str, Any]) -> tuple[Any, ...]:
     """Its time and value, and all that it says of itself."""
     (channel,) = update["channels"].values()
@@ -113,4 +139,37 @@ def test_sockets_and_callbacks_get_revisions_and_what_is_early_or_retracted_in_o
         until(lambda: len(called("n")) >= len(sessions), 60)
         assert called("n") == sessions
         kept = [marked(each) for each in platform.updates(visits)]
-        assert [each for each in kept if each[0] > 0] == sessions[1::2] + sessions[-1:]
+        assert [each for each in kept if each[0] > 0] == sessions[-1:], "what was taken back goes"
+
+
+def test_what_follows_is_told_again_for_then_by_what_else_was_known_then(
+    platform: RunningPlatform,
+) -> None:
+    id_ = platform.create(BILL)
+    meter, price, cost = (StreamRef(id_, each) for each in ("meter", "price", "cost"))
+    got: list[dict[str, Any]] = []
+    follower = platform.follow(cost)
+
+    def listen() -> None:
+        for each in follower.updates():
+            got.append(json.loads(each))
+
+    threading.Thread(target=listen, name="following", daemon=True).start()
+    platform.put(price, BASE - 5000, v=5)
+    for at, value in ((1000, 2), (12_000, 0)):
+        platform.put(meter, BASE + at, v=value)
+    assert [marked(each) for each in platform.updates(cost)] == [(9_999, 10, None)]
+    platform.put(price, BASE + 20_000, v=7)
+    platform.put(meter, BASE + 3000, v=3)
+
+    kept = [marked(each) for each in platform.updates(cost)]
+    assert kept == [(9_999, 25, 1), (20_000, 14, None)]
+    until(lambda: len(got) >= 3, 60)
+    assert [marked(each) for each in got] == [
+        (9_999, 10, None),
+        (20_000, 14, None),
+        (9_999, 25, 1),
+    ]
+    status, _headers, body = platform.request("GET", f"/{id_}/streams/cost/lastUpdate")
+    assert status == 200
+    assert marked(json.loads(body)["data"][0]) == kept[-1], "the last one is what it was"

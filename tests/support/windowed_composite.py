@@ -41,6 +41,8 @@ class Composite:
     fold: Fold | None = None
     run: Run | None = None
     """Who runs that."""
+    outside: frozenset[str] = frozenset()
+    """Those of its streams that are other tenants', of which nobody here knows the history."""
 
     def __init__(self, window: dict[str, Any], *members: str, code: str = "") -> None:
         self.members = members or ("a",)
@@ -57,7 +59,8 @@ class Composite:
 
     def _runs(self, window: Window | Silence) -> None:
         self.window = window
-        operator = WindowsOf(window, tuple((each,) for each in self.members))
+        inputs = tuple((each,) for each in self.members)
+        operator = WindowsOf(window, inputs, outside=self.outside)
         self.code = OperatorCode(operator, self.members, ())
 
     def put(
@@ -109,6 +112,8 @@ class Composite:
 
     def _past(self, key: PastKey) -> bytes | None:
         streams, begin, until, most, _is_newest = key.wanted
+        if self.outside.intersection(streams):
+            return None
         found = [
             PastUpdate(name, at, document)
             for (name, at), document in sorted(self.history.items())

@@ -153,7 +153,6 @@ class Window:
         self.now = max(self.now, at)
         if self.shape.arrival:
             update = update._replace(timestamp=int(at * 1000))
-        is_newest = update.timestamp > self.newest.get(member, -1)
         is_repeat = update.timestamp == self.newest.get(member) and not self.shape.arrival
         self.newest[member] = max(update.timestamp, self.newest.get(member, -1))
         reached = min(update.timestamp, int(self.now))
@@ -172,7 +171,7 @@ class Window:
         elif in_time:
             ends = "collected"
         else:
-            in_time = not is_repeat and self._add(update, is_newest=is_newest)
+            in_time = not is_repeat and self._add(update)
             ends = "stale" if is_repeat else "collected" if in_time else "late"
         if self.shape.kind in ("count", "global"):
             return ends, self._full() if in_time else []
@@ -192,23 +191,30 @@ class Window:
     def _again(self, update: Update, former: int | None) -> str:
         """Whether it is there already, and if so whether it takes the place of what was."""
         shape = self.shape
-        if former is None or shape.arrival or shape.kind == "count":
+        if former is None or shape.arrival:
             return ""
+        if shape.kind == "count":
+            return "there"
         if shape.kind == "session":
             return self._again_in_session(update, former)
         if shape.kind != "global" and max(self._needed(update)) <= self.over:
             return ""
         for place, each in enumerate(self.open):
             if (each.input, each.timestamp) == (update.input, update.timestamp):
-                if former == update.value or not self._replaces:
+                beside = [
+                    one
+                    for one in (self.open if self.discarded else ())
+                    if self._needed(one) == self._needed(update)
+                ]
+                if former == update.value or not self._replaces(beside):
                     return "there"
                 self.open[place] = each._replace(value=update.value)
                 return "replaced"
         return ""
 
-    @property
-    def _replaces(self) -> bool:
-        return not self.shape.fold and self.shape.revisions != "discard"
+    def _replaces(self, some: Iterable[Update]) -> bool:
+        """Whether these, of one piece, are counted anew: none of them may have been discarded."""
+        return not self.shape.fold and self.discarded.isdisjoint(each.order for each in some)
 
     def _again_in_session(self, update: Update, former: int) -> str:
         """Sessions that are apart are what history has between their ends."""
@@ -223,7 +229,7 @@ class Window:
         mine = inside[0]
         low, high = spans[mine]
         meeting = [first for first, last in spans if first <= high and low <= last]
-        if former == update.value or not self._replaces or len(meeting) > 1:
+        if former == update.value or len(meeting) > 1 or not self._replaces(self.sessions[mine]):
             return "there"
         known = {
             each.timestamp: each for each in self.sessions[mine] if each.input == update.input
@@ -237,13 +243,12 @@ class Window:
         self.sessions[mine] = others + new
         return "replaced"
 
-    def _add(self, update: Update, *, is_newest: bool) -> bool:
+    def _add(self, update: Update) -> bool:
         kind = self.shape.kind
         if kind == "count":
-            if is_newest:
-                self.open.append(update)
-                self.count += 1
-            return is_newest
+            self.open.append(update)
+            self.count += 1
+            return True
         if kind == "session":
             return self._join(update)
         if kind != "global" and max(self._needed(update)) <= self.over:
@@ -489,6 +494,8 @@ class Interpreter:
         self.emitted: list[tuple[str, int, int, str]] = []
         self.verdicts: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._last: dict[str, int] = {}
+        self._value: dict[str, int] = {}
+        """Of each stream what it is computed from: its last one, though it was taken back."""
         self._taken: defaultdict[str, int] = defaultdict(int)
 
     def take(self, record: LogRecord) -> None:
@@ -523,7 +530,7 @@ class Interpreter:
             elif window is not None:
                 self._taken[composite] += 1
                 seen = tuple(
-                    value if each == member else self.stored[each, self._last[each]]
+                    value if each == member else self._value[each]
                     for each in self._reads[composite]
                     if each == member or each in self._last
                 )
@@ -583,8 +590,9 @@ class Interpreter:
         self.emitted.append((stream, timestamp, value, revision))
         if revision not in ("revised", "retracted"):
             return
-        self.stored[stream, timestamp] = value
-        self._last[stream] = max(timestamp, self._last.get(stream, -1))
+        self._becomes(stream, timestamp, value)
+        if revision == "retracted":
+            del self.stored[stream, timestamp]
         for composite in self._reads:
             if composite in self._follow and stream in self._reads[composite]:
                 followed = depth + 1, composite, FOLLOWED + stream, timestamp, value, revision
@@ -597,18 +605,22 @@ class Interpreter:
 
     def _newest(self, stream: str) -> int | None:
         """What a stream last had."""
-        return self.stored[stream, self._last[stream]] if stream in self._last else None
+        return self._value.get(stream)
 
     def _then(self, stream: str, timestamp: int) -> int | None:
         """What it last had at that time, as far as is known now."""
         times = [at for name, at in self.stored if name == stream and at <= timestamp]
         return self.stored[stream, max(times)] if times else None
 
+    def _becomes(self, stream: str, timestamp: int, value: int) -> None:
+        self.stored[stream, timestamp] = value
+        if timestamp >= self._last.get(stream, -1):
+            self._last[stream], self._value[stream] = timestamp, value
+
     def _make(self, stream: str, timestamp: int, value: int, depth: int, waiting: Any) -> None:
         former = self.stored.get((stream, timestamp))
-        self.stored[stream, timestamp] = value
         self.emitted.append((stream, timestamp, value, ""))
-        self._last[stream] = max(timestamp, self._last.get(stream, -1))
+        self._becomes(stream, timestamp, value)
         for composite, reads in self._reads.items():
             if stream in reads and composite != stream:
                 waiting.append((depth + 1, composite, stream, timestamp, value, former))

@@ -205,6 +205,17 @@ def test_what_has_happened_since_the_store_was_asked_counts() -> None:
     assert [brought(followed.comes(at))[1] for at in (4, 6, 7)] == [None, "again", "new"]
 
 
+def test_what_was_taken_back_since_is_not_there() -> None:
+    """Then it is what the input had before, as far back as that goes."""
+    followed = Followed()
+    followed.stored = {("b", 2): "two", ("b", 5): "five", ("b", 6): "six"}
+    for at in (6, 5):
+        followed.happened.note("b", at, b"", HERE)
+    assert [brought(followed.comes(at))[1] for at in (7, 4, 1)] == ["two", "two", None]
+    followed.happened.note("b", 5, b'"again"', HERE)
+    assert brought(followed.comes(7))[1] == "again"
+
+
 def test_of_a_group_it_is_the_newest_by_then() -> None:
     followed = Followed(("a",), ("b", "c"))
     followed.stored = {("b", 5): "b5", ("c", 3): "c3", ("c", 6): "c6", ("b", 6): "b6"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from sandbox.text import argument_names
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.documents.over_windows import MAX_ASPECTS, MAX_INPUTS
 from servioticy.domain.graph import Graph
-from servioticy.domain.model import Input, ServiceObject, StreamRef, WindowRef
+from servioticy.domain.model import Input, InputRef, ServiceObject, StreamRef, WindowRef
 from servioticy.domain.windowed import WINDOWS, WindowsOf, as_one, parts
 
 TUMBLING = {"type": "tumbling", "size": "20m"}
@@ -52,6 +53,23 @@ def test_it_is_computed_as_its_windows_and_what_reads_them() -> None:
     assert result.composite.inputs == (Input("b", (ref,)), Input("a", (ref,)))
     assert result.composite.windowed
     assert parts(result) == (result,)
+
+
+def test_it_is_known_which_of_its_streams_are_other_tenants() -> None:
+    """That is no part of what windows are told by which are open."""
+    definition = parse_service_object(
+        document("function(b, a){return a.mean('v')}"), "so", argument_names
+    )
+    (c,) = [each for each in definition.streams if each.composite]
+    assert c.composite is not None
+    first, second = c.composite.inputs
+    theirs = replace(second, members=(InputRef(StreamRef("x", "d"), 4), *second.members))
+    windows, _ = parts(replace(c, composite=replace(c.composite, inputs=(first, theirs))))
+    assert windows.composite is not None
+    operator = windows.composite.operator
+    assert isinstance(operator, WindowsOf)
+    assert operator.outside == {"x/d"}
+    assert operator.cut == replace(operator, outside=frozenset()).cut
 
 
 def test_expressions_read_windows_too() -> None:

@@ -10,7 +10,7 @@ from windowed_composite import BASE, Composite, windows
 
 from sandbox.revisions import revision_of
 from servioticy.domain.evaluators.operators import Answer
-from servioticy.domain.evaluators.windows import again
+from servioticy.domain.evaluators.windows import again, seen
 
 TUMBLING = {"type": "tumbling", "size": "10s"}
 LATE = TUMBLING | {"lateness": "20s"}
@@ -147,6 +147,93 @@ def test_what_cannot_be_made_again_counts_as_it_came_first(window: dict[str, Any
         assert of(c.put(3))["count"] == 3
 
 
+def test_a_window_of_so_many_takes_what_is_older_unless_its_stream_has_that() -> None:
+    """It goes by the order of the log; and what comes again is told from what comes late."""
+    c = Composite({"type": "count", "size": 3})
+    c.put(5, 5)
+    assert c.put(3, 3).kind == "collected"
+    again_ = c.put(3, 30)
+    assert (again_.kind, "in the order of the log" in again_.message) == ("stale", True)
+    assert c.put(5, 50).kind == "stale"
+    air = of(c.put(4, 4))
+    assert (air["count"], air["sum"]) == (3, {"v": 12})
+
+
+def test_what_was_not_told_yet_is_counted_anew_where_the_rest_is_discarded() -> None:
+    c = Composite(LATE | {"revisions": "discard"})
+    c.put(3, 3)
+    c.put(5, 5)
+    assert c.put(3, 30).kind == "collected"
+    told = c.put(12)
+    assert of(told)["sum"] == {"v": 35}
+    again_ = c.put(3, 300)
+    assert (again_.kind, "has been told" in again_.message) == ("stale", True)
+    late = c.put(4, 4)
+    assert [revision_of(each.document) for each in late.outputs] == [(3, False, False)]
+    assert of(late)["sum"] == {"v": 4}
+
+
+class OfOthers(Composite):
+    """A stream over windows of two streams, of which `b` is another tenant's."""
+
+    outside = frozenset({"b"})
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        TUMBLING,
+        LATE | {"emit": "updates", "revisions": "discard"},
+        {"type": "hopping", "size": "10s", "every": "5s"},
+        {"type": "sliding", "size": "10s", "delay": "20s"},
+        {"type": "session", "gap": "10s"},
+        {"type": "global"},
+        {"type": "count", "size": 100},
+    ],
+)
+def test_what_others_send_again_is_not_counted_twice(window: dict[str, Any]) -> None:
+    """Their history is not known here, so it is not counted anew, and that is told."""
+    c = OfOthers(window, "a", "b")
+    for at in (2, 6, 4):
+        assert c.put(at, at, member="b").kind in ("collected", "emitted", "late")
+        c.put(at, at, member="a")
+    entries = {key: each for key, each in c.entries.items() if key != c.head}
+    answers = [c.put(at, 9, member="b") for at in (2, 4, 6)]
+
+    assert {each.kind for each in answers} <= {"stale", "late"}
+    if window["type"] != "count":
+        assert "other tenants" in answers[0].message
+    assert {key: each for key, each in c.entries.items() if key != c.head} == entries
+    mine = c.put(4, 40, member="a")
+    assert mine.kind in (("stale",) if window["type"] == "count" else ("collected", "stale"))
+
+
+def test_where_sessions_become_one_it_is_known_of_both() -> None:
+    c = OfOthers({"type": "session", "gap": "5s"}, "a", "b")
+    for at in (1, 3, 9, 10):
+        c.put(at, member="b")
+    assert c.put(6, member="b").kind == "collected"
+    assert [c.put(at, 7, member="b").kind for at in (1, 3, 6, 9, 4)] == ["stale"] * 4 + [
+        "collected"
+    ]
+    assert windows(c.tick(100)) == [(1, 15, 6)]
+
+
+def test_where_no_more_can_be_told_apart_what_is_older_is_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What comes in order always is."""
+    monkeypatch.setattr(seen, "MOST", 1)
+    monkeypatch.setattr(seen, "BUCKETS", 1)
+    c = OfOthers(TUMBLING, "a", "b")
+    for at in (1, 3, 8):
+        assert c.put(at, member="b").kind == "collected"
+    assert c.put(5, member="b").kind == "stale"
+    assert sum(len(value) for key, (value, _) in c.entries.items() if b".s" in key) == 8
+    assert [each for *_, each in windows(c.put(70, member="b"))] == [3]
+    assert not [key for key in c.entries if b".s" in key and key.startswith(b"0.1700000000.")]
+
+
 def test_more_than_so_many_are_not_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(again, "MOST", 4)
     c = Composite(TUMBLING)
@@ -215,11 +302,8 @@ def test_what_was_in_no_window_of_this_version_is_taken() -> None:
     assert of(c.put(20))["sum"] == {"v": 10}
 
 
-def test_what_others_make_of_their_streams_is_not_known_here() -> None:
-    c = Composite(TUMBLING)
-    c._past = lambda key: None  # type: ignore[method-assign]
-    c.put(3)
-    c.put(5)
-    assert c.put(5, 7).kind == "stale"
-    assert c.put(3, 7).kind == "collected"
-    assert of(c.put(10))["count"] == 3
+def test_what_is_older_and_of_others_is_no_part_of_so_many() -> None:
+    c = OfOthers({"type": "count", "size": 2}, "a", "b")
+    c.put(5, member="b")
+    late = c.put(3, member="b")
+    assert (late.kind, "not known here" in late.message) == ("late", True)

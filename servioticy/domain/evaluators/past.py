@@ -67,6 +67,7 @@ def answer(updates: Iterable[PastUpdate]) -> bytes:
 class _Happening(NamedTuple):
     place: Place
     document: bytes
+    """Empty: what the stream had of that timestamp was taken back."""
 
 
 class Unknown(Exception):
@@ -82,7 +83,7 @@ class Happened:
         self._of: dict[str, dict[int, list[_Happening]]] = {}
 
     def note(self, stream: str, timestamp: int, document: bytes, place: Place) -> None:
-        """A stream has got an update there."""
+        """A stream has got an update there; an empty one: it has none of this timestamp now."""
         happening = _Happening(place, document)
         self._of.setdefault(stream, {}).setdefault(timestamp, []).append(happening)
 
@@ -94,7 +95,7 @@ class Happened:
                 mine.setdefault(timestamp, []).extend(some)
 
     def before(self, stream: str, timestamp: int, place: Place) -> bytes | None:
-        """What the stream last got with this timestamp, before that place."""
+        """What the stream last got with this timestamp, before that place; empty: it has none."""
         for each in reversed(self._of.get(stream, {}).get(timestamp, ())):
             if each.place < place:
                 return each.document
@@ -132,6 +133,10 @@ class Past:
         self._get = get
         self._happened, self._place = moment
 
+    def is_known(self, stream: str, timestamp: int) -> bool:
+        """Whether anybody here knows what a stream had of this timestamp."""
+        return self._stored(Wanted((stream,), timestamp, timestamp, 1)) is not None
+
     def at(self, stream: str, timestamp: int) -> bytes | None:
         """What a stream had of this timestamp before what wakes the operator; None: nothing."""
         stored = self._stored(Wanted((stream,), timestamp, timestamp, 1))
@@ -139,7 +144,7 @@ class Past:
             return None
         happened = self._happened.before(stream, timestamp, self._place)
         if happened is not None:
-            return happened
+            return happened or None
         return stored[0].document if stored else None
 
     def between(
@@ -158,7 +163,8 @@ class Past:
         ]
         for _place, update in sorted(happened, key=lambda each: each[0]):
             found.pop((update.stream, update.timestamp), None)
-            found[update.stream, update.timestamp] = update
+            if update.document:
+                found[update.stream, update.timestamp] = update
         if len(found) > most:
             return None
         return sorted(found.values(), key=lambda each: each.timestamp)
@@ -174,13 +180,28 @@ class Past:
         found = {each.stream: each for each in stored}
         best: PastUpdate | None = None
         for stream in streams:
-            each = found.get(stream)
-            happened = self._happened.between(stream, FIRST, until)
-            if happened and (each is None or max(happened) >= each.timestamp):
-                _place, each = happened[max(happened)]
+            each = self._newest_of(stream, found.get(stream), until)
             if each is not None and (best is None or each.timestamp > best.timestamp):
                 best = each
         return best
+
+    def _newest_of(self, stream: str, stored: PastUpdate | None, until: int) -> PastUpdate | None:
+        """That of one stream, whose newest stored one is known. Raises Unknown."""
+        happened = self._happened.between(stream, FIRST, until)
+        while stored is not None and stored.timestamp in happened:
+            _place, instead = happened[stored.timestamp]
+            if instead.document:
+                break
+            earlier = Wanted((stream,), FIRST, stored.timestamp - 1, 1, True)
+            before = self._stored(earlier)  # it was taken back: the one before it counts
+            if before is None:
+                raise Unknown
+            stored = before[0] if before else None
+        there = [each for _place, each in happened.values() if each.document]
+        newest = max(there, key=lambda each: each.timestamp, default=stored)
+        if newest is None or (stored is not None and stored.timestamp > newest.timestamp):
+            return stored
+        return newest
 
     def _stored(self, wanted: Wanted) -> list[PastUpdate] | None:
         value = self._get(past_key(wanted))

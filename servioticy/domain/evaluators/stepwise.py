@@ -174,7 +174,8 @@ class Stepwise:
         name = self.call.wiring.nodes[event.node].name
         if name:
             place = self._tree_number, len(event.path), event.path
-            self.so_far.note(name, event.timestamp, event.document, place)
+            document = b"" if _takes_back(event) else event.document
+            self.so_far.note(name, event.timestamp, document, place)
 
     def _tree(self, number: int, events: list[Event]) -> _Tree:
         """Let the tree grow; where composites settle, until it is known which path comes last."""
@@ -303,6 +304,12 @@ def is_woken(event: Event, wake: Wake, nodes: Sequence[Node]) -> bool:
     if nodes[wake.node].follows and wake.argument != CLOCK:
         return event.only in (FOLLOWERS, wake.number)
     return event.only is None or event.only == wake.number
+
+
+def _takes_back(event: Event) -> bool:
+    """Whether it says that its stream's result of this timestamp is none any more."""
+    revision = revision_of(event.document) if event.only == FOLLOWERS else None
+    return revision is not None and revision.retracted
 
 
 class Endings:

@@ -180,16 +180,23 @@ SELECT FROM streams
    AND (erased_by < %(change)s OR %(change)s = 0);
 
 -- last_updates --
--- The primary key of updates finds each of them at the end of its stream.
+-- The primary key of updates finds each of them at the end of its stream. Where one that was taken
+-- back is newer, it is that from which is computed.
 SELECT asked.stream_id, last."timestamp", last.document::text, state
   FROM unnest(%(streams)s::bigint[]) AS asked (stream_id)
+  LEFT JOIN states ON states.stream_id = asked.stream_id
  CROSS JOIN LATERAL (
        SELECT "timestamp", document
-         FROM updates
-        WHERE stream_id = asked.stream_id
-        ORDER BY "timestamp" DESC
-        LIMIT 1) AS last
-  LEFT JOIN states ON states.stream_id = asked.stream_id;
+         FROM ((SELECT "timestamp", document, 0 AS place
+                  FROM updates
+                 WHERE stream_id = asked.stream_id
+                 ORDER BY "timestamp" DESC
+                 LIMIT 1)
+                UNION ALL
+               SELECT taken_back_at, taken_back, 1
+                WHERE taken_back_at IS NOT NULL) AS either
+        ORDER BY "timestamp" DESC, place
+        LIMIT 1) AS last;
 
 -- fence --
 -- Where progress does not stand at the offset the batch began at, another worker has this
@@ -244,6 +251,30 @@ SELECT u.tenant_id, u.stream_id, u."timestamp", u.document::json, u.version,
    SET document = excluded.document, version = excluded.version,
        log_partition = excluded.log_partition, log_offset = excluded.log_offset,
        log_position = excluded.log_position;
+
+-- take_back --
+-- What is no result of its stream any more.
+DELETE FROM updates
+ USING unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(timestamps)s::bigint[])
+       AS back (tenant_id, stream_id, "timestamp")
+ WHERE updates.stream_id = back.stream_id
+   AND updates.tenant_id = back.tenant_id
+   AND updates."timestamp" = back."timestamp";
+
+-- keep_taken_back --
+-- Of a stream one: from it is computed as long as nothing newer comes.
+INSERT INTO states (tenant_id, stream_id, taken_back_at, taken_back)
+SELECT back.tenant_id, back.stream_id, back."timestamp", back.document::json
+  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(timestamps)s::bigint[],
+              %(documents)s::text[])
+       AS back (tenant_id, stream_id, "timestamp", document)
+ WHERE NOT EXISTS (SELECT FROM updates
+                    WHERE updates.stream_id = back.stream_id
+                      AND updates.tenant_id = back.tenant_id
+                      AND updates."timestamp" > back."timestamp")
+    ON CONFLICT (stream_id) DO UPDATE
+   SET taken_back_at = excluded.taken_back_at, taken_back = excluded.taken_back
+ WHERE coalesce(states.taken_back_at <= excluded.taken_back_at, true);
 
 -- note_late --
 -- Updates that are late, perhaps: whoever makes blocks of their streams just now begins anew.

@@ -68,7 +68,8 @@ SELECT (SELECT max("timestamp") FROM piece), (SELECT coalesce(sum(size), 0)::big
 
 -- fill_slice --
 -- The next of the new rows, beside what has stayed: how many they are, how many bytes came of them,
--- and the last of them; none where there are no more.
+-- and the last of them; none where there are no more. What was taken back is none: only results of
+-- windows can say that, and they say it at their end.
 WITH piece AS MATERIALIZED (
     SELECT stream_id, "timestamp"
       FROM (SELECT stream_id, "timestamp",
@@ -88,6 +89,7 @@ WITH piece AS MATERIALIZED (
       FROM backfilled
       JOIN piece USING (stream_id, "timestamp")
      WHERE job = %(job)s
+       AND right(document::text, 18) <> ',"retracted":true}'
         ON CONFLICT (stream_id, "timestamp") DO NOTHING
     RETURNING octet_length(document::text) AS size
 )

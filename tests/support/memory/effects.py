@@ -90,6 +90,7 @@ def _erase(state: State, effect: Erase, partition: int) -> None:
     state.last_stream += 1
     state.erased_by[number], state.after_erasure[number] = effect.change, state.last_stream
     state.states.pop(before, None)
+    state.taken_back.pop(before, None)
     state.verdicts = {
         (state.last_stream if key[0] == before else key[0], key[1]): row
         for key, row in state.verdicts.items()

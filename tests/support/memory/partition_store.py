@@ -308,7 +308,7 @@ class MemoryPartitionStore:
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one, with the streams' states."""
         self._state.ask_postgres()
-        last, states = self._state.last_updates, self._state.states
+        last, states = self._state.computed_from, self._state.states
         return {
             each: LastUpdate(last[each].timestamp, last[each].document, states.get(each))
             for each in stream_ids
@@ -444,6 +444,7 @@ class MemoryPartitionStore:
             or (partition, _key(each)) in self._state.put_off
         ]
         own = set()
+        gone: dict[tuple[int, int], StoredUpdate] = {}
         for update in batch.updates:
             key = (update.stream_id, update.timestamp)
             displaced = self._state.updates.get(key)
@@ -452,7 +453,14 @@ class MemoryPartitionStore:
             if displaced is not None and key in own:
                 self._state.superseded.append(displaced)
             own.add(key)
-            self._state.updates[key] = (batch.partition, update)
+            gone.pop(key, None)
+            if update.takes_back:
+                self._state.updates.pop(key, None)
+                self._state.superseded.append((batch.partition, update))
+                gone[key] = update
+            else:
+                self._state.updates[key] = (batch.partition, update)
+        self._keep_taken_back(gone.values())
         for state in batch.states:
             self._state.states[state.stream_id] = state.state
         for kept in batch.kept:
@@ -466,6 +474,13 @@ class MemoryPartitionStore:
             times, _last = self._state.verdicts.get((each.stream_id, each.verdict), (0, b""))
             self._state.verdicts[each.stream_id, each.verdict] = (times + each.times, each.last)
         return replaced
+
+    def _keep_taken_back(self, gone: Iterable[StoredUpdate]) -> None:
+        """From the newest of each stream is computed, as long as nothing newer is there."""
+        for each in gone:
+            last = self._state.computed_from.get(each.stream_id)
+            if last is None or last.timestamp <= each.timestamp:
+                self._state.taken_back[each.stream_id] = each
 
     def _store_effects(self, batch: Batch) -> None:
         """What control and forwarded records of the batch bring about."""

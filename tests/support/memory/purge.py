@@ -29,6 +29,7 @@ def _purge_stored(state: State, entry: Purge, number: int, most: int, most_bytes
         del state.kept_entries[key]
     if not rows and not kept:
         state.states.pop(number, None)
+        state.taken_back.pop(number, None)
         state.processor_us.pop(number, None)
         state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] != number}
         state.superseded = [row for row in state.superseded if row[1].stream_id != number]

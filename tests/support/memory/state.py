@@ -189,6 +189,8 @@ class State:
     """partition and row that a later one of its batch displaced"""
     states: dict[int, bytes] = field(default_factory=dict)
     """stream id: what it keeps from one computation to the next"""
+    taken_back: dict[int, StoredUpdate] = field(default_factory=dict)
+    """stream id: its last result that was taken back, where none was newer then"""
     verdicts: dict[tuple[int, str], tuple[int, bytes]] = field(default_factory=dict)
     processor_us: Counter[int] = field(default_factory=Counter)
     """stream id: what its code has used"""
@@ -230,6 +232,15 @@ class State:
         for (stream, timestamp), (_partition, row) in self.updates.items():
             if stream not in last or timestamp > last[stream].timestamp:
                 last[stream] = row
+        return last
+
+    @property
+    def computed_from(self) -> dict[int, StoredUpdate]:
+        """The same as it is computed from: where one that was taken back is newer, that."""
+        last = self.last_updates
+        for stream, each in self.taken_back.items():
+            if stream not in last or each.timestamp > last[stream].timestamp:
+                last[stream] = each
         return last
 
     def stored_as(self, stream_id: int) -> int:

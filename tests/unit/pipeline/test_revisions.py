@@ -166,13 +166,15 @@ def a_stream() -> KnownStream:
     return KnownStream(StreamRef("so", "c"), 7, 1, 12, composite, read_in=(1,))
 
 
-@pytest.mark.parametrize(("document", "stored"), [(EARLY, 0), (RETRACTED, 1), (REVISED, 1)])
+@pytest.mark.parametrize(
+    ("document", "stored"), [(EARLY, []), (RETRACTED, [True]), (REVISED, [False])]
+)
 def test_revisions_do_not_cross_borders_and_early_ones_are_no_rows(
-    document: bytes, stored: int
+    document: bytes, stored: list[bool]
 ) -> None:
     row = (a_stream(), 9, document, TreeKey(3, 0), 1, (0, 0))
 
-    assert len(rows.updates([row])) == stored
+    assert [each.takes_back for each in rows.updates([row])] == stored
     assert len(rows.emissions([row])) == 1
     assert rows.crossings([row], 0) == []
     assert len(rows.crossings([(*row[:2], b'{"lastUpdate":9}', *row[3:])], 0)) == 1
@@ -180,7 +182,7 @@ def test_revisions_do_not_cross_borders_and_early_ones_are_no_rows(
 
 def test_what_is_kept_nowhere_takes_no_bytes() -> None:
     accounts = Accounts()
-    for document in (EARLY, REVISED):
+    for document in (EARLY, REVISED, RETRACTED):
         accounts.note([(a_stream(), 9, document, TreeKey(3, 0), 1, (0, 0))], [])
     uses: dict[Any, Use] = {}
     accounts.add_to(uses)

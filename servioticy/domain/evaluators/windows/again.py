@@ -7,7 +7,7 @@ asked for only where the timestamp may be in the pane at all, which what comes i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from servioticy.domain.evaluators.operators import Step
 from servioticy.domain.evaluators.past import PastUpdate
@@ -50,12 +50,8 @@ class Again:
         self.repeats_newest = is_of_event_time and taken.timestamp == before
         """Whether the newest update of its stream has that timestamp."""
         self._may_be = is_of_event_time and not self.is_newest
-        self._is_replaced = (
-            window.fold is None
-            and window.revisions != "discard"
-            and window.kind != "count"
-            and len(streams) <= MAX_STREAMS
-        )
+        self._is_replaced = window.fold is None and len(streams) <= MAX_STREAMS
+        self._discards = window.revisions == "discard"
 
     def instead(
         self, pane: Pane | None, begin: int, until: int, *, is_alone: bool = True
@@ -68,6 +64,7 @@ class Again:
         taken, at = self._taken, self._taken.timestamp
         former = None
         if pane is not None and self._may_be and pane.oldest <= at <= pane.newest:
+            self.refuse_seen([pane])
             former = self._former()
         if former is None:
             if self.repeats_newest:
@@ -75,6 +72,10 @@ class Again:
             return None
         if former == self._document:
             raise Repeated(f"it repeats what its stream has of {at}")
+        if pane is not None and self._discards and pane.told:
+            raise Repeated(
+                f"what its stream had of {at} has been told, and what is told is kept no more"
+            )
         if not self._is_replaced or not is_alone:
             raise Repeated(f"what its stream had of {at} has been counted")
         updates = self._updates(begin, until)
@@ -99,6 +100,39 @@ class Again:
             )
             for number, each in enumerate(updates, 1)
         ]
+
+    def may_be_counted(self) -> bool:
+        """Whether a window that goes by the order of the log may have counted it.
+
+        Raises Repeated where its stream had an update of that timestamp, and Lacking.
+        """
+        if self.is_newest:
+            return False
+        at = self._taken.timestamp
+        if self.repeats_newest:
+            raise Repeated(f"it repeats the newest update of its stream, {at}")
+        past = self._past
+        if past is None or not past.is_known(self._stream, at):
+            return True
+        if self._former() is not None:
+            raise Repeated(
+                f"what its stream had of {at} has been counted, in the order of the log, which "
+                "history does not keep of what came again"
+            )
+        return False
+
+    def refuse_seen(self, panes: Iterable[Pane]) -> None:
+        """Raise Repeated where one of these may have this update of another tenant's stream.
+
+        Its history is not here, so nothing can be counted anew. Raises Lacking.
+        """
+        if not (self._may_be and self._taken.outside):
+            return
+        if any(self._contents.may_have(each.begin, self._taken) for each in panes):
+            raise Repeated(
+                f"what its stream had of {self._taken.timestamp} has been counted; the history of "
+                "other tenants' streams, by which it would be counted anew, is not known here"
+            )
 
     def _former(self) -> bytes | None:
         """What its stream had of this timestamp."""

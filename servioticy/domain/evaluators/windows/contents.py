@@ -11,6 +11,7 @@ import msgspec
 import orjson
 
 from servioticy.domain.evaluators.operators import Ends, Entries
+from servioticy.domain.evaluators.windows import seen
 from servioticy.domain.verdicts import ERROR
 from servioticy.domain.windows.aggregates import Aggregate, TooManyChannels
 from servioticy.domain.windows.model import Uses
@@ -46,7 +47,9 @@ class _Pane(msgspec.Struct, array_like=True):
     has_updates: bool = False
     """Whether there are updates themselves."""
     size: int = 0
-    """The bytes of what is kept under other keys."""
+    """The bytes of what is read with it under other keys."""
+    seen: int = 0
+    """Which entries there are that note updates of others' streams."""
 
 
 class _Updates(msgspec.Struct, array_like=True):
@@ -72,6 +75,8 @@ class Taken(NamedTuple):
     channels: Mapping[str, Any]
     order: int
     """Which of all it is: of equal timestamps the later one counts as the last."""
+    outside: str = ""
+    """The name of its stream, where that is another tenant's and may repeat itself."""
 
 
 class Contents:
@@ -83,6 +88,7 @@ class Contents:
         self._arguments = arguments
         self._uses = uses
         self._generation = generation
+        self._seen = seen.Seen(entries)
 
     def add(self, pane: int, taken: Taken) -> None:
         """Take an update into a pane. Raises Ends where it has more than it may."""
@@ -100,7 +106,14 @@ class Contents:
         if self._uses.updates:
             kept.size += self._add_update(pane, taken)
             kept.has_updates = True
+        if taken.outside:
+            kept.seen = self._seen.note(key, kept.seen, taken.outside, taken.timestamp)
         self._entries.put(key, _encoder.encode(kept))
+
+    def may_have(self, pane: int, taken: Taken) -> bool:
+        """Whether a pane has this update of another tenant's stream, or that is not known."""
+        key = self._key(taken.argument, pane)
+        return self._seen.may_have(key, self._pane(key).seen, taken.outside, taken.timestamp)
 
     def merge(self, panes: Sequence[int], into: int) -> None:
         """Put what is in these panes into one of them; the others are to be given up."""
@@ -108,7 +121,10 @@ class Contents:
         new: dict[bytes, bytes] = {}
         for argument, found in enumerate(whole):
             if found is not None:
-                new |= self._encoded(argument, into, found)
+                theirs = [self._key(argument, pane) for pane in panes]
+                noted = [(key, self._pane(key).seen) for key in theirs]
+                mask = self._seen.join(noted, self._key(argument, into))
+                new |= self._encoded(argument, into, found, mask)
         self._entries.need(new)
         for each_key, content in new.items():
             self._entries.put(each_key, content)
@@ -129,8 +145,8 @@ class Contents:
     def count(self, pane: int, argument: int) -> int:
         """How many updates a pane has of an input."""
         self._know_heads([pane])
-        value = self._entries.get(self._key(argument, pane))
-        return 0 if value is None else self._read(_panes.decode(value).aggregate).count
+        kept = self._pane(self._key(argument, pane)).aggregate
+        return self._read(kept).count if kept else 0
 
     def _of(self, updates: Sequence[Taken]) -> Input:
         """What is to be kept of these. Raises Ends."""
@@ -148,9 +164,11 @@ class Contents:
                 kept.kept.append((each.timestamp, each.order, each.document))
         return Input(whole, by, kept)
 
-    def _encoded(self, argument: int, pane: int, found: Input) -> dict[bytes, bytes]:
-        """That as what is kept of an input in a pane, by keys."""
-        kept = _Pane(found.aggregate.encode(), [0] * len(self._uses.by))
+    def _encoded(
+        self, argument: int, pane: int, found: Input, noted: int = 0
+    ) -> dict[bytes, bytes]:
+        """That as what is kept of an input in a pane, by keys; `noted` is its mask."""
+        kept = _Pane(found.aggregate.encode(), [0] * len(self._uses.by), seen=noted)
         own: dict[bytes, bytes] = {}
         for number, keys in enumerate(found.by):
             spread: dict[int, dict[str, bytes]] = {}
@@ -175,7 +193,7 @@ class Contents:
         keys: list[bytes] = []
         gone = 0
         for pane in panes:
-            theirs = list(self._keys([pane]))
+            theirs = [*self._keys([pane]), *self._keys_seen(pane)]
             if gone >= least and len(keys) + len(theirs) > most:
                 break
             keys += theirs
@@ -184,6 +202,19 @@ class Contents:
         for key in keys:
             self._entries.drop(key)
         return gone
+
+    def discard(self, pane: int) -> None:
+        """Keep nothing of a pane but which of others' updates it had."""
+        self.know([pane])
+        heads = {
+            self._key(n, pane): self._pane(self._key(n, pane)) for n in range(self._arguments)
+        }
+        for key in list(self._keys([pane])):
+            self._entries.drop(key)
+        for key, head in heads.items():
+            if head.seen:
+                left = _Pane(b"", [0] * len(self._uses.by), seen=head.seen)
+                self._entries.put(key, _encoder.encode(left))
 
     def sizes(self, windows: Sequence[Sequence[int]]) -> list[int]:
         """The bytes of what is kept of each of some windows, which are panes."""
@@ -214,6 +245,8 @@ class Contents:
             if value is None:
                 continue
             kept = _panes.decode(value)
+            if not kept.aggregate:
+                continue
             found = self._read(kept.aggregate)
             if whole is None:
                 whole = found
@@ -286,6 +319,10 @@ class Contents:
         for pane in panes:
             for argument in range(self._arguments):
                 yield from self._keys_of(argument, pane)
+
+    def _keys_seen(self, pane: int) -> list[bytes]:
+        own = [self._key(argument, pane) for argument in range(self._arguments)]
+        return [each for key in own for each in seen.keys(key, self._pane(key).seen)]
 
     def _keys_of(self, argument: int, pane: int) -> Iterator[bytes]:
         key = self._key(argument, pane)

@@ -129,7 +129,7 @@ class EarlyTimes:
 def make_again(contents: Contents, pane: Pane, updates: Sequence[Taken], window: Window) -> None:
     """Let these be all that a pane has of their input, one of which came again."""
     before = contents.make_again(pane.begin, updates[-1].argument, updates)
-    if window.revises:  # the number of its next result is to be greater
+    if window.revises and window.revisions != "discard":  # its next number is to be greater
         pane.told += max(0, before + 1 - len(updates))
 
 

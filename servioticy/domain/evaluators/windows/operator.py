@@ -153,7 +153,7 @@ class _Computation:
         for begin, closed in zip(begins, told, strict=True):
             if begin in panes:
                 panes[begin].told += closed.fresh
-                self._contents.drop([begin], MAX_CHANGES)
+                self._contents.discard(begin)
 
     def _keep(self, due: int | None) -> None:
         """Keep the head; what is due at once is so at another time than the one that has come.
@@ -249,7 +249,9 @@ class _Computation:
             timestamp = step.at
         before = self._watermark.note(step.source, timestamp)
         order = head.taken + 1
-        taken = Taken(argument, timestamp, document, channels_of(document), order)
+        is_others = step.source in self._code.outside and self._window.time == "event"
+        outside = step.source if is_others else ""
+        taken = Taken(argument, timestamp, document, channels_of(document), order, outside)
         streams = self._code.inputs[argument]
         again = Again(step, self._window, streams, taken, before, self._contents)
         try:

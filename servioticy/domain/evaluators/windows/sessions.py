@@ -92,6 +92,7 @@ class Sessions:
         if not inside:
             again.instead(None, timestamp, timestamp)
             return False
+        again.refuse_seen(inside)
         pane = inside[0]
         meeting = [
             each

@@ -1,0 +1,106 @@
+"""Results that are taken back are no rows any more; they are emitted, and computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from port_builders import Storage, a_batch, document, documents, key
+
+from servioticy.domain.model import LastUpdate
+from servioticy.ports.batches import Batch, StoredState, StoredUpdate
+from servioticy.ports.effects import Erase
+
+
+def row(stream: int, at: int, value: int, offset: int, *, back: bool = False) -> StoredUpdate:
+    return StoredUpdate(1, stream, at, document(value), 1, offset, value, takes_back=back)
+
+
+def store(storage: Storage, *updates: StoredUpdate) -> Mapping[int, int]:
+    first = storage.store.all_progress()[0]
+    return storage.store.store(Batch(0, first, first + 1, 0, updates))
+
+
+def last(storage: Storage, stream: int) -> tuple[int, bytes] | None:
+    found = storage.store.last_updates([stream]).get(stream)
+    return None if found is None else (found.timestamp, found.document)
+
+
+def emitted(storage: Storage, since: int = 0) -> Sequence[bytes]:
+    return [bytes(each.update) for each in storage.store.not_acknowledged(0, since, 99)]
+
+
+def test_its_row_goes_and_it_is_still_emitted_and_computed_from(
+    storage: Storage, stream: int
+) -> None:
+    """Else who computes on would go on otherwise than who begins anew."""
+    for at, value in ((5, 1), (7, 2)):
+        store(storage, row(stream, at, value, 0))
+    replaced = store(storage, row(stream, 7, 3, 2, back=True))
+
+    assert replaced == {stream: len(document(2))}
+    assert documents(storage, stream) == [document(1)]
+    newest = storage.history.last_update(key(stream))
+    assert newest is not None and newest.timestamp == 5
+    assert last(storage, stream) == (7, document(3))
+    assert emitted(storage, 2) == [document(3)]
+
+
+def test_one_behind_others_goes_as_well_and_is_computed_from_by_nobody(
+    storage: Storage, stream: int
+) -> None:
+    for at, value in ((5, 1), (7, 2)):
+        store(storage, row(stream, at, value, 0))
+    store(storage, row(stream, 5, 3, 2, back=True))
+
+    assert documents(storage, stream) == [document(2)]
+    assert last(storage, stream) == (7, document(2))
+
+
+def test_what_is_as_new_or_newer_takes_its_place(storage: Storage, stream: int) -> None:
+    store(storage, row(stream, 7, 1, 0))
+    store(storage, row(stream, 7, 2, 1, back=True))
+    store(storage, row(stream, 6, 3, 2))
+    assert last(storage, stream) == (7, document(2))
+
+    store(storage, row(stream, 7, 4, 3))
+    assert last(storage, stream) == (7, document(4))
+    store(storage, row(stream, 7, 5, 4, back=True))
+    assert last(storage, stream) == (7, document(5))
+    storage.store.store(a_batch(stream, 5, at=8, value=6))
+    assert last(storage, stream) == (8, document(6))
+    assert documents(storage, stream) == [document(3), document(6)]
+
+
+def test_of_one_batch_the_last_word_counts(storage: Storage, stream: int) -> None:
+    """Subscribers get all of them."""
+    other = storage.stream_id("so1", "b")
+    made = [
+        row(stream, 5, 1, 0),
+        row(stream, 5, 2, 0, back=True),
+        row(stream, 6, 3, 0, back=True),
+        row(other, 5, 4, 0, back=True),
+        row(other, 5, 5, 0),
+        row(stream, 4, 6, 0, back=True),
+    ]
+    replaced = store(storage, *made)
+
+    assert {number: size for number, size in replaced.items() if size} == {
+        stream: len(document(1))
+    }
+    assert documents(storage, stream) == []
+    assert documents(storage, other) == [document(5)]
+    assert last(storage, stream) == (6, document(3))
+    assert last(storage, other) == (5, document(5))
+    assert emitted(storage) == [document(each) for each in range(1, 7)]
+
+
+def test_the_state_of_the_stream_stays_and_nothing_of_it_where_the_stream_is_erased(
+    storage: Storage, stream: int
+) -> None:
+    state = StoredState(1, stream, b"state")
+    storage.store.store(Batch(0, 0, 1, 0, [row(stream, 5, 1, 0)], states=[state]))
+    store(storage, row(stream, 5, 2, 1, back=True))
+    assert storage.store.last_updates([stream]) == {stream: LastUpdate(5, document(2), b"state")}
+
+    storage.store.store(Batch(0, 2, 3, 2, effect=Erase("so1", "a", 1)))
+    assert storage.store.last_updates([stream]) == {}
