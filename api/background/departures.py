@@ -21,7 +21,8 @@ TENANTS = 100
 PAUSE_SECONDS = 1.0
 """After a look that found nothing to do: perhaps the pipeline is not done yet."""
 FIRST = (
-    *("tokens", "members", "console_sessions", "job_items", "jobs", "dead_deliveries"),
+    *("tokens", "members", "console_sessions", "console_sign_ins"),
+    *("job_items", "jobs", "dead_deliveries"),
     *("subscriptions", "idempotency", "claims", "claim_codes", "aspects"),
     # Without its workflows no atom is worked on, and none comes in any more.
     *("workflow_versions", "workflows", "atoms", "atom_counts", "workflow_instances"),

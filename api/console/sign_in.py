@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from flask import (
@@ -38,6 +38,7 @@ MAX_TOKEN = 8_192
 UNKNOWN = "This token is not known, or has ended. Look whether all of it is there."
 OF_A_DEVICE = "This is the token of one device. The console needs one of the tenant."
 TOO_MANY = "Too many tokens were wrong. Wait a moment, and look what is wrong."
+USED = "This sign-in has let somebody in already, and does so once. Begin again."
 UNSAFE = (
     "Nobody can sign in here: the token would travel where others can read it. An operator has to "
     "set tls_certificate, or to put TLS in front of the platform and name its https:// address as "
@@ -47,6 +48,18 @@ UNSAFE = (
 
 class WrongError(Conflict):
     """Something that opens nothing here."""
+
+
+class UsedError(WrongError):
+    """Something that opens once, and has."""
+
+
+class Once(NamedTuple):
+    """What lets somebody in once alone."""
+
+    secret: str
+    seconds: float
+    """so long it might be shown again"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +102,18 @@ class Door:
         """Count what is refused inside by where it comes from. Raises TooMany."""
         return self.attempts.counted(request.environ.get("REMOTE_ADDR", ""))
 
-    def let_in(self, response: Any, token: str, granted: Granted | None = None) -> None:
-        """Begin a session for who has shown a token. Raises WrongError, TooMany, Unavailable."""
+    def let_in(
+        self, response: Any, token: str, granted: Granted | None = None, once: Once | None = None
+    ) -> None:
+        """Begin a session for who has shown a token. Raises WrongError, TooMany, Unavailable.
+
+        `once`: by which that is; it is used then. Raises UsedError where it was.
+        """
         with self.counted():
             found = _known(token, self.signing.addresses)
+        sign_ins = self.signing.sessions.sign_ins
+        if once is not None and not sign_ins.use(once.secret, found.caller, once.seconds):
+            raise UsedError(USED)
         if g.signed is not None:
             self.signing.sessions.end(g.signed.secret)
         more = (granted.renewal, granted.seconds) if granted else ()

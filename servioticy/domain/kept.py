@@ -106,6 +106,8 @@ TABLES_LEFT_OUT: Mapping[str, str] = {
     "workflow_instances": "none runs on a platform that was just restored",
     "operator_runs": "how programs ran there says nothing of here",
     "console_sessions": "whoever was signed in signs in again",
+    "console_sign_ins": "who has let somebody in counts no more: another key signs from then on",
+    "console_keys": "made anew: who was about to sign in begins again",
     "searched_streams": "columns for searches are made anew where somebody searches",
     "search_blocks": "as searched_streams",
     "search_columns": "as searched_streams",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from servioticy.domain.tokens import digest
 from servioticy.identity.sealing import sealed, unsealed
+from servioticy.identity.sign_ins import SignIns
 from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.statements import Statements
 
@@ -45,6 +46,8 @@ class ConsoleSessions:
 
     def __init__(self, stored: Statements) -> None:
         self._stored = stored
+        self.sign_ins = SignIns(stored)
+        """By which persons get some."""
 
     def begin(
         self,

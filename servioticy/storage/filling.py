@@ -17,8 +17,8 @@ from servioticy.storage.migrations import applied, known, migrate
 from servioticy.storage.queries import queries
 from servioticy.storage.snapshot import quoted
 
-OF_A_START = {"migrations", "progress", "log_identity", "retention"}
-"""Tables with rows where a platform has been started, and nothing else has been done with it."""
+OF_A_START = {"migrations", "progress", "log_identity", "retention", "console_keys"}
+"""Tables with rows where a platform has been started, and nothing but looked at."""
 
 
 class NotEmpty(ServioticyError):

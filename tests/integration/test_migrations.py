@@ -96,7 +96,7 @@ def test_a_migration_that_fails_leaves_nothing(
     with pytest.raises(Exception, match="syntax error"):
         migrations.migrate(empty)
 
-    assert empty.rows("SELECT FROM pg_tables WHERE schemaname = 'public'") == []
+    assert empty.rows("SELECT 1 FROM pg_tables WHERE schemaname = 'public'") == []
 
 
 def test_edges_of_the_graph_leave_the_table_of_subscriptions(

@@ -42,6 +42,8 @@ MADE_BY_US = {
     "tokens.id": "of chance",
     "members.id": "of chance",
     "console_sessions.digest": "of a cookie that is of chance",
+    "console_sign_ins.digest": "of a cookie that is of chance",
+    "console_keys.one_row": "there is one row",
     "service_objects.id": "of chance",
     "subscriptions.id": "of chance",
     "actuations.id": "of chance",

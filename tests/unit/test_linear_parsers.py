@@ -40,6 +40,7 @@ NOT_OF_CLIENTS = {
     "api/console/operators.py": "one text of a form, which is ten digits or is not",
     "api/console/workflows.py": "one text of a form, which the API reads as a body next",
     "servioticy/identity/logins.py": "nothing: it writes base64",
+    "servioticy/identity/sign_ins.py": "a cookie, which is no longer than a head may be",
     "api/console/places.py": "what the API has answered",
     "api/console/devices.py": "the header Link of what the API has answered",
     "api/exports/columns.py": "names that a document has declared, for a file that is written",

@@ -19,7 +19,7 @@ SQL = resources.files("servioticy.storage") / "sql"
 NO_QUERIES = {"schema", "migrations", "roles"}
 
 OF_THE_PLATFORM = {"tenants", "progress", "forwarded", "crossings", "log_identity", "log_losses"}
-OF_THE_PLATFORM |= {"retention", "measurements"}
+OF_THE_PLATFORM |= {"retention", "measurements", "console_keys"}
 """Tables without a tenant in each row."""
 
 WHO = "finds out whose it is, or tells 401 from 404: before that there is no tenant to name"
@@ -45,6 +45,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "addresses.addresses": ({"tokens", "service_objects", "streams"}, WHO),
     "addresses.addresses_of_members": ({"service_objects", "streams", "members"}, WHO),
     "console_sessions.session": ({"console_sessions"}, WHO),
+    "console_sessions.was_used": ({"console_sign_ins"}, WHO),
     "console_sessions.claim": ({"console_sessions"}, WHO),
     "console_sessions.renew": ({"console_sessions"}, WHO),
     "console_sessions.keep_as_it_is": ({"console_sessions"}, WHO),

@@ -60,3 +60,42 @@ UPDATE console_sessions
 DELETE FROM console_sessions
  WHERE digest = %(digest)s
 RETURNING 1;
+
+-- signing_key --
+-- By which what browsers keep of sign-ins is signed; there may be none yet.
+SELECT content
+  FROM console_keys;
+
+-- make_signing_key --
+-- Of several processes that make one at once the first does.
+INSERT INTO console_keys (content)
+VALUES (%(content)s)
+    ON CONFLICT (one_row) DO NOTHING;
+
+-- was_used --
+-- Between tenants: before it is known who asks there is no tenant to name.
+SELECT 1
+  FROM console_sign_ins
+ WHERE digest = %(digest)s
+   AND ends_at > now();
+
+-- use --
+-- Once: a row, if nobody has. Beside it so many of the tenant's stay, the newest.
+WITH kept AS (
+    SELECT digest
+      FROM console_sign_ins
+     WHERE tenant_id = %(tenant)s
+       AND ends_at > now()
+       AND digest <> %(digest)s
+     ORDER BY ends_at DESC
+     LIMIT %(keep)s
+), gone AS (
+    DELETE FROM console_sign_ins
+     WHERE tenant_id = %(tenant)s
+       AND digest <> %(digest)s
+       AND digest NOT IN (SELECT digest FROM kept)
+)
+INSERT INTO console_sign_ins (digest, tenant_id, ends_at)
+VALUES (%(digest)s, %(tenant)s, now() + make_interval(secs => %(seconds)s))
+    ON CONFLICT (digest) DO NOTHING
+RETURNING 1;

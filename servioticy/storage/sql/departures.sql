@@ -61,6 +61,12 @@ DELETE FROM console_sessions
    AND digest IN (SELECT digest FROM console_sessions WHERE tenant_id = %(tenant)s LIMIT %(most)s)
 RETURNING 1;
 
+-- console_sign_ins --
+DELETE FROM console_sign_ins
+ WHERE tenant_id = %(tenant)s
+   AND digest IN (SELECT digest FROM console_sign_ins WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
 -- job_items --
 DELETE FROM job_items
  WHERE tenant_id = %(tenant)s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import re
 import threading
@@ -10,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 import waiting
 from api_builders import NOW, Caller, Platform, Served
@@ -26,9 +28,10 @@ from api.console import by_issuer
 from api.http.attempts import MOST as ATTEMPTS
 from sandbox.text import argument_names
 from servioticy.embedded import tcp_ports as ports
-from servioticy.identity import renewing
+from servioticy.identity import renewing, sign_ins
 from servioticy.identity.addresses import AddressesOfPersons
 from servioticy.identity.issuers import with_persons
+from servioticy.identity.sign_ins import SignIns
 from servioticy.settings import Settings, changed
 from servioticy.storage.addresses import PostgresAddresses
 
@@ -152,7 +155,7 @@ def test_what_has_begun_is_kept_by_the_browser_alone(
     (cookie,) = answer.headers.getlist("Set-Cookie")
     assert "HttpOnly" in cookie and "SameSite=Lax" in cookie and "Max-Age=600" in cookie
     assert len(cookie) < 1_500
-    assert served.platform.database.rows("SELECT FROM console_sessions") == []
+    assert served.platform.database.rows("SELECT 1 FROM console_sessions") == []
 
 
 def test_a_code_counts_only_in_the_browser_that_has_begun(
@@ -161,14 +164,95 @@ def test_a_code_counts_only_in_the_browser_that_has_begun(
     """Else somebody could be signed in as another, by a link."""
     back = issuer.back(begun(client), "alice")
     other = served.app.test_client()
-    assert finished(other, back).status_code == 403
+    assert finished(other, back).status_code == 400
     begun(other)
     answer = finished(other, back)
-    assert (answer.status_code, "not begun in this browser" in answer.text) == (403, True)
+    assert (answer.status_code, "not begun in this browser" in answer.text) == (400, True)
 
     assert finished(client, back).status_code == 200
     client.delete_cookie(COOKIE)
-    assert finished(client, back).status_code == 403
+    assert finished(client, back).status_code == 400
+
+
+def kept(client: FlaskClient) -> str:
+    """What the browser keeps of a sign-in that has begun."""
+    found = client.get_cookie(PENDING)
+    assert found is not None
+    return found.value
+
+
+def shown(client: FlaskClient, cookie: str, back: httpx.URL) -> tuple[int, bool]:
+    """What becomes of a way back to a browser that keeps this; whether it says so."""
+    client.set_cookie(PENDING, cookie)
+    answer = finished(client, back)
+    return answer.status_code, "what the browser kept of it was changed" in answer.text
+
+
+def test_what_a_browser_keeps_of_a_sign_in_nobody_else_can_write(
+    served: Served, client: FlaskClient, tenant: Caller, issuer: RealIssuer
+) -> None:
+    """Else a page on another port of our host could say for which tenant, and where it leads."""
+    back = issuer.back(begun(client), "alice")
+    cookie = kept(client)
+    written, _, signature = cookie.rpartition(".")
+    fields = orjson.loads(base64.urlsafe_b64decode(written))
+    for place, value in (
+        (1, "theirs"),
+        (2, "/console/tokens"),
+        (3, "http://x"),
+        (4, fields[4] + 9),
+    ):
+        changed = [*fields[:place], value, *fields[place + 1 :]]
+        made = base64.urlsafe_b64encode(orjson.dumps(changed)).decode()
+        assert shown(client, f"{made}.{signature}", back) == (400, True)
+    for forged in ("", ".", written, f"{written}.", f"{written}.{signature[:-1]}", f"{cookie}x"):
+        assert shown(client, forged, back) == (400, True), forged
+    assert served.platform.database.rows("SELECT 1 FROM console_sessions") == []
+
+    assert shown(client, cookie, back) == (200, False)
+
+
+def test_a_sign_in_lets_somebody_in_once(
+    served: Served, client: FlaskClient, tenant: Caller, issuer: RealIssuer
+) -> None:
+    """Whoever has seen the cookie comes in neither by its code nor by another one."""
+    there = begun(client)
+    cookie, backs = kept(client), [issuer.back(there, "alice") for _ in range(2)]
+    assert finished(client, backs[0]).status_code == 200
+    other = served.app.test_client()
+    for back in backs:
+        other.set_cookie(PENDING, cookie)
+        answer = finished(other, back)
+        assert (answer.status_code, "has let somebody in already" in answer.text) == (400, True)
+    assert len(served.platform.database.rows("SELECT 1 FROM console_sessions")) == 1
+
+
+def test_every_process_of_the_api_knows_what_another_one_has_signed(
+    served: Served, backend: Platform, client: FlaskClient, tenant: Caller, issuer: RealIssuer
+) -> None:
+    """By a key that is in the store, and made once."""
+    statements = backend.ports.statements("console_sessions")
+    first, second = SignIns(statements), SignIns(statements)
+    assert second.opened(first.signed(b"this")) == b"this"
+    assert len(backend.database.rows("SELECT 1 FROM console_keys")) == 1
+
+
+def test_so_many_sign_ins_of_a_tenant_are_remembered(
+    backend: Platform, tenant: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest; those that count no more go with the next."""
+    monkeypatch.setattr(sign_ins, "MOST", 2)
+    found = backend.ports.addresses.address(tenant.token, None, None)
+    assert found is not None
+    ours = SignIns(backend.ports.statements("console_sessions"))
+    for number in range(4):
+        assert ours.use(f"secret {number}", found.caller, 600)
+        assert not ours.use(f"secret {number}", found.caller, 600)
+    assert [ours.was_used(f"secret {number}") for number in range(4)] == [False, False, True, True]
+    backend.database.rows("UPDATE console_sign_ins SET ends_at = now()")
+    assert not ours.was_used("secret 3")
+    assert ours.use("another", found.caller, 600)
+    assert len(backend.database.rows("SELECT 1 FROM console_sign_ins")) == 1
 
 
 def test_whoever_takes_too_long_begins_again(
@@ -176,7 +260,7 @@ def test_whoever_takes_too_long_begins_again(
 ) -> None:
     back = issuer.back(begun(client), "alice")
     monkeypatch.setattr(by_issuer, "SECONDS", -1)
-    assert finished(client, back).status_code == 403
+    assert finished(client, back).status_code == 400
 
 
 def test_what_the_issuer_says_is_wrong_is_told_as_text(
@@ -200,7 +284,7 @@ def test_who_is_no_member_is_told_by_which_name_it_can_be_made_one(
 ) -> None:
     answer = signed_in(client, issuer, "mallory")
     assert (answer.status_code, f"mallory of {issuer.url}" in answer.text) == (403, True)
-    assert served.platform.database.rows("SELECT FROM console_sessions") == []
+    assert served.platform.database.rows("SELECT 1 FROM console_sessions") == []
 
 
 def test_who_makes_up_codes_keeps_nobody_out(

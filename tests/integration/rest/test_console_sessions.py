@@ -187,7 +187,7 @@ def test_a_session_ends_with_its_token(served: Served, tenant: Caller) -> None:
     assert answer.status_code == 403
     assert "not good any more" in answer.text
     assert client.get("/console/devices").status_code == 303
-    assert served.platform.database.rows("SELECT FROM console_sessions") == []
+    assert served.platform.database.rows("SELECT 1 FROM console_sessions") == []
 
 
 def test_what_a_token_is_not_for_the_console_does_not_do(served: Served, tenant: Caller) -> None:
