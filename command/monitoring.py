@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from monitoring.analysis.comparing import Compared
     from monitoring.analysis.steps import Step
 
+LATENCY = "latency between steps, ms"
+
 
 def status(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print it; exit code 1 where something that is asked for is not woven."""
@@ -165,7 +167,7 @@ def _tables(found: Any) -> list[str]:
     told = [f"{found.steps:,} steps, {found.skipped:,} lines skipped"]
     for title, spreads, unit in (
         ("runtime of steps, ms", found.runtime, 1e6),
-        ("latency between steps, ms", found.latency, 1e6),
+        (LATENCY, found.latency, 1e6),
         ("runtime of sequences, ms", found.sequences, 1e6),
         ("part of sequences in which no step runs, %", found.framework, 0.01),
     ):
@@ -175,7 +177,7 @@ def _tables(found: Any) -> list[str]:
         rows = [
             (
                 f"  {each.what}",
-                each.node,
+                _node(title, each.node),
                 f"{each.count:,}",
                 *(
                     f"{value / unit:.3f}"
@@ -188,4 +190,12 @@ def _tables(found: Any) -> list[str]:
             for each in spreads
         ]
         told += ["", title, *shown.columns([head, *rows], range(2, 9))]
+    if found.clocks:
+        pairs = [(f"  {each.first}", each.second, each.told()) for each in found.clocks]
+        names = ("  of", "and", "the second is ahead, ms")
+        told += ["", "clocks of machines", *shown.columns([names, *pairs], ())]
     return told
+
+
+def _node(title: str, node: str) -> str:
+    return "one clock" if title == LATENCY and not node else node

@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from command import asking, listening
+from monitoring import java_start
 from monitoring.applications import scheduled
 from servioticy import bootstrap, trust
 from servioticy.embedded.folder import DataFolder
@@ -103,7 +104,8 @@ def stores(settings: Settings) -> tuple[list[Program], Settings]:
             raise SettingsError(
                 "settings kafka_* are not of the embedded broker: expected bootstrap_servers, too"
             )
-        kafka = EmbeddedKafka(settings.data_path / "kafka", settings)
+        added = java_start.at_start(settings, "kafka")
+        kafka = EmbeddedKafka(settings.data_path / "kafka", settings, added=added)
         kafka.prepare()
         settings = changed(settings, bootstrap_servers=kafka.bootstrap_servers)
         programs.append(Program("kafka", kafka.command(), kafka.environment(), kafka.is_ready))
@@ -183,10 +185,11 @@ def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -
 def _applications(
     settings: Settings, scratch: Path, logins: Mapping[Role, Login]
 ) -> list[Program]:
-    """Return the monitors of applications that are not ours; each begins its own."""
+    """Return the monitors of applications that are not ours, and who reads what Java measures."""
     own = changed(settings, dsn=logins[Role.PIPELINE].dsn) if logins else settings
     environment = {**to_environment(own), "PYTHONUNBUFFERED": "1", "TMPDIR": str(scratch)}
-    found = scheduled.commands(settings.data_path)
+    data = settings.data_path
+    found = {**scheduled.commands(data), **java_start.commands(data)}
     return [Program(name, command, environment) for name, command in found.items()]
 
 

@@ -1,4 +1,4 @@
-"""Write `jars.lock` anew from the coordinates below, by Maven: `python -m deploy.lock_jars`.
+"""Write `jars.lock` and `storm.lock` anew, by Maven: `python -m deploy.lock_jars`.
 
 Only needed when a version here or PySpark's changes; running the platform needs no Maven.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 
 BROKER = "org.apache.kafka:kafka_2.13:4.1.1"
 WEAVER = "org.aspectj:aspectjweaver:1.9.27"
+STORM = "org.apache.storm:storm-server:2.8.2"
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 # Not on Maven Central; the classes in java/kafka_tokens stand in for it. A mirror may have it.
 TOKEN_PROVIDER = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.2.0"  # noqa: S105
@@ -26,6 +27,12 @@ HEADER = """\
 # sha256, what it is for (kafka: the embedded broker, spark: the pipeline's Kafka source,
 # aspects: what weaves into Java).
 # An optional jar may be missing in the repository; `-`: its sum is not known.
+"""
+
+STORM_HEADER = """\
+# Storm, an engine of applications that are not ours: path in a Maven repository, sha256.
+# Written by `python -m deploy.lock_jars`;
+# fetched by `servioticy bench applications --engines storm`.
 """
 
 POM = """\
@@ -74,7 +81,11 @@ def in_pyspark() -> set[str]:
 
 
 def main() -> None:
-    """Resolve both groups and write the lock file beside this module."""
+    """Resolve all groups and write the lock files beside this module."""
+    storm = "".join(
+        f"{path} {digest} storm\n" for path, (_, digest) in sorted(resolve(STORM).items())
+    )
+    Path(__file__).with_name("storm.lock").write_text(STORM_HEADER + storm, encoding="utf-8")
     sums: dict[str, str] = {}
     uses: dict[str, set[str]] = {}
     for use, coordinates, have in (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from servioticy.errors import ServioticyError
+from servioticy.settings import Settings
 
 MAX_BYTES = 64 * 1024
 
@@ -19,6 +22,7 @@ Target = Literal["file", "log", "metrics", "otlp", "kafka", "postgres", "own", "
 HeaderName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,100}$")]
 HeaderText = Annotated[str, Meta(pattern=r"^[\x20-\x7e]{0,2000}$")]
 Rate = Annotated[float, Meta(ge=0, le=1)]
+_IN_JAVA = re.compile(r"^(arg\d{1,2}(\.\w+)*)?$", re.ASCII)
 
 
 class NotUnderstood(ServioticyError):
@@ -83,6 +87,31 @@ def parsed(text: bytes) -> Configuration:
     return read_as(Configuration, text)
 
 
+def file_of(settings: Settings) -> Path:
+    """Return the file of aspects."""
+    chosen = settings.monitoring.aspects
+    return Path(chosen).expanduser().resolve() if chosen else settings.data_path / "aspects.toml"
+
+
+def read(file: Path) -> Configuration:
+    """Return what a file says. Raises NotUnderstood."""
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise NotUnderstood(str(error)) from None
+    return parsed(text)
+
+
+def stamp_of(file: Path) -> tuple[int, ...] | None:
+    """Return what changes whenever the file does; None where there is none."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
 def read_as(kind: type[Chosen], text: bytes) -> Chosen:
     """Return what a file says that has more in it than aspects. Raises NotUnderstood."""
     if len(text) > MAX_BYTES:
@@ -97,10 +126,14 @@ def read_as(kind: type[Chosen], text: bytes) -> Chosen:
                 f"only what is woven around profiles and counts - at `$.aspect[{number}].measures`"
             )
     for number, each in enumerate(read.aspect):
-        if each.language == "java" and (each.sequence or each.advice != "around"):
+        if each.language == "java" and each.advice != "around":
             raise NotUnderstood(
-                "in Java there is advice around methods only, and sequences are those of threads "
-                f"- at `$.aspect[{number}]`"
+                f"in Java there is advice around methods only - at `$.aspect[{number}].advice`"
+            )
+        if each.language == "java" and not _IN_JAVA.match(each.sequence):
+            raise NotUnderstood(
+                "in Java a sequence stands in an argument by its number, as arg0.id "
+                f"- at `$.aspect[{number}].sequence`"
             )
         if each.language == "java" and ("?" in each.pointcut or "." not in each.pointcut):
             raise NotUnderstood(

@@ -14,7 +14,7 @@ import sys
 import threading
 from pathlib import Path
 
-from monitoring.configuration import MAX_BYTES, Configuration, NotUnderstood, parsed
+from monitoring.configuration import Configuration, NotUnderstood, file_of, read, stamp_of
 from monitoring.outbox import Outbox
 from monitoring.publishers.every import Every, Surroundings
 from monitoring.publishers.sums import Sums
@@ -54,12 +54,6 @@ def begin(settings: Settings, program: str, registry: Registry | None) -> Follow
         registry.observe(STEP_SECONDS, following.sums.seconds)
     following.start()
     return following
-
-
-def file_of(settings: Settings) -> Path:
-    """Return the file of aspects."""
-    chosen = settings.monitoring.aspects
-    return Path(chosen).expanduser().resolve() if chosen else settings.data_path / "aspects.toml"
 
 
 class Following:
@@ -168,7 +162,7 @@ class Following:
 
     def _read(self) -> bool:
         """Read the file, if it is another; whether it was. What cannot be read changes nothing."""
-        stamp = _stamp(self._file)
+        stamp = stamp_of(self._file)
         if stamp == self._stamp:
             return False
         self._stamp, self._wrong = stamp, ""
@@ -214,22 +208,3 @@ class Following:
         return ProcessState(
             self._program, self._pid, self._birth, self._wrong, self._reports, *numbers
         )
-
-
-def read(file: Path) -> Configuration:
-    """Return what a file says. Raises NotUnderstood."""
-    try:
-        with file.open("rb") as opened:
-            text = opened.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise NotUnderstood(str(error)) from None
-    return parsed(text)
-
-
-def _stamp(file: Path) -> tuple[int, ...] | None:
-    """What changes whenever the file does; None where there is none."""
-    try:
-        stat = file.stat()
-    except OSError:
-        return None
-    return stat.st_ino, stat.st_mtime_ns, stat.st_size

@@ -16,6 +16,8 @@ log = logging.getLogger("servioticy.monitoring")
 
 FOLDER = "monitoring"
 """In the data folder."""
+PROCESSES = "processes"
+"""In that folder: what each process has woven."""
 MAX_BYTES = 1 << 20
 
 
@@ -47,7 +49,7 @@ class StateFile:
     """The file of this process."""
 
     def __init__(self, data: Path) -> None:
-        self._folder = data / FOLDER / "processes"
+        self._folder = data / FOLDER / PROCESSES
         self._told: ProcessState | None = None
 
     def tell(self, state: ProcessState) -> None:
@@ -76,7 +78,7 @@ class StateFile:
 
 def states(data: Path) -> Iterator[ProcessState]:
     """Yield what the living processes have written down."""
-    for file in sorted((data / FOLDER / "processes").glob("*.json")):
+    for file in sorted((data / FOLDER / PROCESSES).glob("*.json")):
         try:
             text = file.read_bytes()[:MAX_BYTES]
             state = msgspec.json.decode(text, type=ProcessState)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from monitoring.configuration import Configuration, NotUnderstood
-from monitoring.following import file_of, read
+from monitoring.configuration import Configuration, NotUnderstood, file_of, read
 from monitoring.state import ProcessState, states
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings
@@ -26,6 +25,8 @@ class PointcutState(msgspec.Struct, frozen=True):
     """most in one process"""
     not_woven: dict[str, str]
     """functions and why, as the first process says it"""
+    in_java: bool = False
+    """woven only where a Java starts"""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -58,15 +59,16 @@ def of(settings: Settings) -> Status:
         except NotUnderstood as error:
             wrong = str(error)
     processes = list(states(settings.data_path))
-    ours = [each for each in chosen.aspect if each.language == "python"]
-    names = dict.fromkeys(each.pointcut for each in ours)
+    names = dict.fromkeys(each.pointcut for each in chosen.aspect)
+    java = {each.pointcut for each in chosen.aspect if each.language == "java"}
     # What is woven still, though the file does not say so any more, is told, too.
     for process in processes:
         names.update(dict.fromkeys(each.pointcut for each in process.reports))
-    return Status(str(file), wrong, [_pointcut(each, processes) for each in names], processes)
+    pointcuts = [_pointcut(each, processes, in_java=each in java) for each in names]
+    return Status(str(file), wrong, pointcuts, processes)
 
 
-def _pointcut(name: str, processes: Iterable[ProcessState]) -> PointcutState:
+def _pointcut(name: str, processes: Iterable[ProcessState], *, in_java: bool) -> PointcutState:
     reports = [
         each
         for process in processes
@@ -77,7 +79,8 @@ def _pointcut(name: str, processes: Iterable[ProcessState]) -> PointcutState:
     for each in reports:
         refused = {**each.not_woven, **refused}
     woven = [each.woven for each in reports if each.woven]
-    return PointcutState(name, len(woven), len(reports), max(woven, default=0), refused)
+    functions = max(woven, default=0)
+    return PointcutState(name, len(woven), len(reports), functions, refused, in_java)
 
 
 def lines(status: Status) -> list[str]:
@@ -94,7 +97,11 @@ def lines(status: Status) -> list[str]:
             + (f", {each.functions} functions" if each.functions > 1 else "")
         )
         if not each.of:
-            told.append("    no process that runs here has it")
+            told.append(
+                "    no Java that runs here was begun with it, or has loaded it"
+                if each.in_java
+                else "    no process that runs here has it"
+            )
         told += [f"    not {name}: {why}" for name, why in each.not_woven.items()]
     told.append(f"processes: {len(status.processes)}")
     for process in status.processes:

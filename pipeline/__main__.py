@@ -10,6 +10,7 @@ import logging
 import signal
 import sys
 
+from monitoring import java_start
 from pipeline.spark.java import Starting, scratch_folder
 from servioticy import logs
 from servioticy.embedded import javascript
@@ -44,7 +45,7 @@ def _run(settings: Settings, stopping: list[int]) -> int:
     with (
         sharing() as metrics,
         scratch_folder() as scratch,
-        Starting(settings, scratch) as java,
+        Starting(settings, scratch, added=java_start.at_start(settings, "spark")) as java,
     ):
         # Slow to import: Java goes on meanwhile.
         from pipeline.spark import running

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from monitoring.analysis import clocks
+from monitoring.analysis.clocks import Apart
 from monitoring.analysis.steps import Read, Step
 
 MAX_ROWS = 1_000
@@ -24,7 +26,8 @@ class Spread(msgspec.Struct, frozen=True):
 
     what: str
     node: str
-    """empty: of all nodes"""
+    """empty: of all nodes. Of a latency the machines between whose steps it lies, empty for one,
+    of which there is one clock"""
     count: int
     least: float
     low: float
@@ -44,6 +47,8 @@ class Analysis(msgspec.Struct, frozen=True):
     framework: list[Spread]
     steps: int
     skipped: int
+    clocks: list[Apart] = []
+    """of machines whose steps follow each other"""
 
 
 class Values(NamedTuple):
@@ -66,6 +71,7 @@ def analysed(read: Read) -> Analysis:
         [spread(("no step", ""), framework)] if framework else [],
         len(read.steps),
         read.skipped,
+        clocks.apart(read.steps),
     )
 
 
@@ -81,8 +87,9 @@ def gathered(all_steps: Iterable[Step]) -> Values:
         together[each.sequence].append(each)
     for steps in together.values():
         steps.sort(key=lambda each: (each.start, -each.end))
-        for before, after, gap in _gaps(steps):
-            latency[_bounded(latency, (f"{before} to {after}", ""))].append(gap)
+        for before, after in _pairs(steps):
+            key = f"{before.purpose} to {after.purpose}", clocks.between(before, after)
+            latency[_bounded(latency, key)].append(after.start - before.end)
         if len(steps) > 1:
             lasted = max(each.end for each in steps) - steps[0].start
             whole.append(lasted)
@@ -95,15 +102,15 @@ def _bounded(known: dict[tuple[str, str], list[float]], key: tuple[str, str]) ->
     return key if key in known or len(known) < MAX_ROWS else (OTHERS, "")
 
 
-def _gaps(steps: Sequence[Step]) -> Iterator[tuple[str, str, int]]:
-    """From the end of the last step that has ended to the beginning of the next one."""
+def _pairs(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
+    """The last step that has ended, and the next one that begins."""
     ends = sorted(steps, key=lambda each: each.end)
     place = -1
     for each in steps:
         while place + 1 < len(ends) and ends[place + 1].end <= each.start:
             place += 1
         if place >= 0 and ends[place] is not each:
-            yield ends[place].purpose, each.purpose, each.start - ends[place].end
+            yield ends[place], each
 
 
 def _innermost(steps: Sequence[Step]) -> list[Step]:

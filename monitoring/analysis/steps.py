@@ -29,6 +29,10 @@ class Step(NamedTuple):
     start: int
     end: int
     sequence: str
+    step: str = ""
+    """the call's own id"""
+    parent: str = ""
+    """the step that it is a part of, of another machine perhaps"""
 
 
 class Read(NamedTuple):
@@ -66,7 +70,8 @@ def read_lines(found: Iterable[bytes], most: int = MOST) -> Read:
             ended.append(measured)
         elif measured.end is not None:
             node, sequence = measured.node.node_id, measured.sequence
-            steps.append(Step(purpose, node, measured.start, measured.end, sequence))
+            own = measured.step, measured.parent
+            steps.append(Step(purpose, node, measured.start, measured.end, sequence, *own))
         if len(steps) + halves + len(ended) > most:
             raise TooMany(f"more than {most:,} steps: name fewer files, or sample less")
     for each in ended:

@@ -1,4 +1,4 @@
-"""The measurements of one application: read from its pipe, and stored by whom it has chosen."""
+"""Measurements that come by a named pipe: read, and stored by whom a configuration names."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LOOK_SECONDS = 0.5
 
 
 class Handler:
-    """Reads in a thread of its own, until it is closed. The application's processes write."""
+    """Reads in a thread of its own, until it is closed. Others' processes write."""
 
     def __init__(self, pipe: Path, every: Every) -> None:
-        """Make the pipe, anew where there is one: what a former turn left is not of this."""
-        pipe.unlink(missing_ok=True)
-        os.mkfifo(pipe, 0o600)
+        """Make the pipe where there is none; who writes to one that is there goes on."""
+        with suppress(FileExistsError):
+            os.mkfifo(pipe, 0o600)
         # Open for writing as well: else it would end whenever the last writer has gone.
         self._pipe = os.open(pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         with suppress(OSError):
@@ -36,7 +36,8 @@ class Handler:
         self._every, self._left = every, b""
         self._decoder = msgspec.json.Decoder(Measurement)
         self._ends = threading.Event()
-        self._stored = self._wrong = 0
+        self._stored = self._wrong = self._lost = 0
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="measurements", daemon=True)
         self._thread.start()
 
@@ -48,7 +49,15 @@ class Handler:
     @property
     def lost(self) -> int:
         """Lines that are no measurements, and measurements that a publisher has not told."""
-        return self._wrong + self._every.lost
+        with self._lock:
+            return self._wrong + self._lost + self._every.lost
+
+    def use(self, every: Every) -> None:
+        """Have others told from now on."""
+        with self._lock:
+            before, self._every = self._every, every
+            before.close()
+            self._lost += before.lost
 
     def close(self) -> None:
         """Take what is there already, and publish it."""
@@ -75,7 +84,8 @@ class Handler:
             self._wrong, self._left = self._wrong + 1, b""
         some = list(self._understood(lines))
         if some:
-            lost = self._every.publish(some)
+            with self._lock:
+                lost = self._every.publish(some)
             self._stored += len(some) - lost
             self._wrong += lost
 

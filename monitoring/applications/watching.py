@@ -83,6 +83,7 @@ class Monitor:
             )
             topic = f"{application.publish.kafka_topic}-{self._found.id}"
             chosen = msgspec.structs.replace(application.publish, kafka_topic=topic)
+            self._place.pipe.unlink(missing_ok=True)  # what a former turn left is not of this
             stored = handler.Handler(self._place.pipe, Every(chosen, here))
         except (ServioticyError, OSError) as error:
             return self._failed(str(error))

@@ -21,6 +21,7 @@ from typing import Self
 
 from pipeline.spark.configuration import of_java
 from servioticy.embedded import jars, java, shared_classes
+from servioticy.embedded.java import NOTHING_ADDED, Added
 from servioticy.errors import SetupError
 from servioticy.settings import Settings
 
@@ -79,7 +80,7 @@ def class_path(own: Iterable[Path]) -> list[Path]:
     return [*own, *found]
 
 
-def gateway(known: Mapping[str, str], executable: Path) -> list[str]:
+def gateway(known: Mapping[str, str], executable: Path, added: Added = NOTHING_ADDED) -> list[str]:
     """Return the command of a Java with a local Spark, and nothing else that would take time.
 
     `spark-submit` runs a Java of its own to find this command, and then a part of Spark that finds
@@ -89,9 +90,10 @@ def gateway(known: Mapping[str, str], executable: Path) -> list[str]:
     return [
         str(executable),
         "-cp",
-        os.pathsep.join(map(str, class_path(own))),
+        os.pathsep.join(map(str, (*class_path(own), *added.classes))),
         f"-Xmx{known['spark.driver.memory']}",
         *shlex.split(known["spark.driver.extraJavaOptions"]),
+        *added.options,
         *(f"--add-opens={each}=ALL-UNNAMED" for each in OPENED),
         *OPTIONS,
         "org.apache.spark.api.python.PythonGatewayServer",
@@ -112,8 +114,11 @@ class Starting:
         scratch: Path,
         options: Sequence[str] | None = None,
         seconds_to_end: float = SECONDS_TO_END,
+        added: Added = NOTHING_ADDED,
     ) -> None:
         """Start it, with these options of Java's, or as its classes are kept.
+
+        `added`: what it is begun with as well, where Spark is on this machine.
 
         Raises SetupError where that cannot be.
         """
@@ -128,7 +133,7 @@ class Starting:
         known = of_java(settings.spark, self.classes, scratch, ready)
         is_here = known.get("spark.master", "local").startswith("local")
         self._process = subprocess.Popen(
-            gateway(known, runtime.executable) if is_here else _submitted(known),
+            gateway(known, runtime.executable, added) if is_here else _submitted(known),
             # It ends when this pipe does. Ctrl-C is for us alone.
             stdin=subprocess.PIPE,
             env={

@@ -45,9 +45,13 @@ class Jar:
         return self.sha256 in (UNKNOWN_SUM, hashlib.sha256(content).hexdigest())
 
 
-def locked() -> list[Jar]:
-    """Return every jar of the lock file."""
-    text = files("deploy").joinpath("jars.lock").read_text(encoding="utf-8")
+STORM = "storm.lock"
+"""Of an engine for applications that are not ours; nothing of the platform needs it."""
+
+
+def locked(lock: str = "jars.lock") -> list[Jar]:
+    """Return every jar of a lock file."""
+    text = files("deploy").joinpath(lock).read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     return [
         Jar(path, digest, frozenset(words) - {"optional"}, "optional" in words)
@@ -99,6 +103,17 @@ def aspects(settings: Settings) -> tuple[Path, Path]:
     """
     (agent,) = classpath(settings, "aspects")
     return agent, classes.require(settings, Classes.ASPECTS)
+
+
+def storm(settings: Settings) -> list[Path]:
+    """Return the jars of Storm. Raises SetupError where one was not fetched."""
+    wanted = locked(STORM)
+    if absent := _absent(settings, wanted):
+        raise SetupError(
+            f"{len(absent)} jars of Storm are missing in {settings.embedded.jars_path} "
+            f"({absent[0].name}, ...); fetch them: `servioticy bench applications --engines storm`"
+        )
+    return [settings.embedded.jars_path / each.name for each in wanted]
 
 
 def compiled(settings: Settings) -> list[Classes]:

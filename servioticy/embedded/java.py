@@ -12,6 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from servioticy.errors import SetupError
 from servioticy.settings import Settings
@@ -31,6 +32,16 @@ class Java:
     executable: Path
     version: int
     source: str
+
+
+class Added(NamedTuple):
+    """What a Java is begun with beside what it needs: options, and classes behind all others."""
+
+    options: tuple[str, ...] = ()
+    classes: tuple[Path, ...] = ()
+
+
+NOTHING_ADDED = Added()
 
 
 def find(settings: Settings) -> Java:

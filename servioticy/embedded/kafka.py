@@ -14,6 +14,7 @@ from pathlib import Path
 
 from servioticy.embedded import jars, java, shared_classes
 from servioticy.embedded import tcp_ports as ports
+from servioticy.embedded.java import NOTHING_ADDED, Added
 from servioticy.errors import SetupError
 from servioticy.settings import Settings
 
@@ -74,10 +75,20 @@ LOGGING_JARS = ("log4j-api-2*", "log4j-core-2*", "log4j-slf4j2-impl-2*", "slf4j-
 class EmbeddedKafka:
     """One broker in one folder; its ports, identity and logs live there."""
 
-    def __init__(self, data: Path, settings: Settings, recording: Path | None = None) -> None:
-        """`recording`: the file for its classes that it writes when it ends."""
+    def __init__(
+        self,
+        data: Path,
+        settings: Settings,
+        recording: Path | None = None,
+        added: Added = NOTHING_ADDED,
+    ) -> None:
+        """`recording`: the file for its classes that it writes when it ends.
+
+        `added`: what its Java is begun with as well.
+        """
         self._data = data
         self._recording = recording
+        self._added = added
         self._settings = settings
         self._properties = data / "server.properties"
         self._logging = data / "log4j2.properties"
@@ -107,7 +118,8 @@ class EmbeddedKafka:
     def command(self) -> list[str]:
         """Return the command that runs the broker in the foreground."""
         recording = shared_classes.recording(self._recording) if self._recording else ()
-        return self._java("kafka.Kafka", str(self._properties), options=recording)
+        program = "kafka.Kafka", str(self._properties)
+        return self._java(*program, options=recording, added=self._added)
 
     def environment(self) -> dict[str, str]:
         """Return what the broker needs in its environment: nothing beyond ours."""
@@ -152,7 +164,13 @@ class EmbeddedKafka:
         logging = [path for pattern in LOGGING_JARS for path in pyspark.glob(f"{pattern}.jar")]
         return [*logging, *jars.classpath(settings, "kafka")]
 
-    def _java(self, main: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
+    def _java(
+        self,
+        main: str,
+        *arguments: str,
+        options: Sequence[str] = (),
+        added: Added = NOTHING_ADDED,
+    ) -> list[str]:
         runtime, classes = java.find(self._settings), self.classes(self._settings)
         return [
             str(runtime.executable),
@@ -162,8 +180,9 @@ class EmbeddedKafka:
             f"-Dlog4j2.configurationFile={self._logging.as_uri()}",
             f"-Djava.io.tmpdir={self._scratch}",
             *(options or shared_classes.options("kafka", classes, runtime)),
+            *added.options,
             "-cp",
-            os.pathsep.join(map(str, classes)),
+            os.pathsep.join(map(str, (*classes, *added.classes))),
             main,
             *arguments,
         ]

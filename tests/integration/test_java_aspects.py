@@ -18,6 +18,7 @@ from monitoring.configuration import Aspect, NotUnderstood, Publish, parsed
 from monitoring.model import Calls, Measurement, ResourceProfile, RuntimePerformance
 from monitoring.publishers.every import Every, Surroundings
 from monitoring.publishers.sums import Sums
+from monitoring.sequences import is_sampled
 from monitoring.weaving import java as woven
 from servioticy.embedded import classes, jars, java
 from servioticy.settings import Settings, load
@@ -31,12 +32,16 @@ import javax.management.ObjectName;
 public class Till {
     static int outer(int number) { return inner(number) + 1; }
     static int inner(int number) { return number * 2; }
+    static int sold(java.util.Map what, String to) { return what.size(); }
     static void fails() { throw new IllegalStateException("no"); }
 
     public static void main(String[] words) throws Exception {
         for (int number = 0; number < 3; number++) {
             System.out.println(outer(number));
         }
+        java.util.Map what = new java.util.HashMap();
+        what.put("id", "pear");
+        System.out.println(sold(what, "Ada"));
         try {
             fails();
         } catch (IllegalStateException expected) {
@@ -75,12 +80,16 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measured(
-    program: Path, folder: Path, aspects: Sequence[Aspect], *words: str
+    program: Path,
+    folder: Path,
+    aspects: Sequence[Aspect],
+    *words: str,
+    processes: Path | None = None,
 ) -> tuple[list[str], list[Measurement]]:
     """What the program printed, and what was measured of it."""
     pipe, file = folder / "pipe", folder / "stored.ndjson"
     handler = Handler(pipe, Every(Publish(), Surroundings(file, Sums())))
-    woven.written(folder / "java", aspects, pipe, "shop")
+    woven.written(folder / "java", aspects, pipe, "shop", processes)
     agent, jar = jars.aspects(settings())
     path = os.pathsep.join(map(str, (folder / "java", jar, program)))
     command = [java.find(settings()).executable, f"-javaagent:{agent}", "-cp", path]
@@ -104,7 +113,7 @@ def test_calls_are_measured_and_do_what_they_did(program: Path, tmp_path: Path) 
         for name in {each.node.node_purpose for each in steps}
     }
 
-    assert printed == ["1", "3", "5", "no", "3"]
+    assert printed == ["1", "3", "5", "1", "no", "3"]
     assert {name: len(some) for name, some in by_purpose.items()} == {
         "till": 3,
         "shop.Till.inner": 3,
@@ -144,7 +153,7 @@ def test_figures_come_by_jmx_and_counts_at_the_end_at_least(program: Path, tmp_p
 @pytest.mark.parametrize(
     ("rest", "why"),
     [
-        ('pointcut = "a.B.c"\nsequence = "x"', "sequences are those of threads"),
+        ('pointcut = "a.B.c"\nsequence = "x"', "in an argument by its number"),
         ('pointcut = "a.B.c"\nadvice = "before"', "advice around methods only"),
         ('pointcut = "a.B.?"', r"Class.method, without \?"),
         ('pointcut = "main"', "Class.method"),
@@ -163,3 +172,49 @@ def test_an_aspect_of_java_is_nothing_to_python(tmp_path: Path) -> None:
     text = (tmp_path / "META-INF/aop.xml").read_text()
     assert text.count("<concrete-aspect") == 1
     assert "a.b" not in text
+
+
+def sequences(found: Sequence[Measurement]) -> dict[str, str]:
+    """By purpose."""
+    steps = [each for each in found if isinstance(each, RuntimePerformance)]
+    return {each.node.node_purpose: each.sequence for each in steps}
+
+
+def test_a_sequence_stands_among_the_arguments(program: Path, tmp_path: Path) -> None:
+    """In keys, getters and methods; it means the same in all processes of an application.
+
+    Where nothing stands it is the thread's, as without a word.
+    """
+    places = ("arg0.id", "arg1", "arg1.length", "arg1.bytes.0", "arg0.colour", "arg7")
+    aspects = [of("sold", sequence=each, purpose=each) for each in places]
+    printed, measurements = measured(program, tmp_path, aspects)
+    found = sequences(measurements)
+
+    assert printed == ["1", "3", "5", "1", "no"]
+    assert {place: found[place] for place in places[:4]} == {
+        "arg0.id": "shop:pear",
+        "arg1": "shop:Ada",
+        "arg1.length": "shop:3",
+        "arg1.bytes.0": "shop:65",
+    }
+    assert {found[place] for place in places[4:]}.isdisjoint({"shop:", "shop:null"})
+
+
+def test_a_part_of_all_sequences_is_the_same_part_as_in_python(
+    program: Path, tmp_path: Path
+) -> None:
+    """Each step of a sequence says the same, in whichever language."""
+    rates = [number / 10 for number in range(1, 10)]
+    aspects = [
+        of("sold", sequence=place, sample=rate, purpose=f"{name} {rate}")
+        for place, name in (("arg0.id", "pear"), ("arg1", "Ada"))
+        for rate in rates
+    ]
+    _, found = measured(program, tmp_path, aspects)
+
+    assert set(sequences(found)) == {
+        f"{name} {rate}"
+        for name in ("pear", "Ada")
+        for rate in rates
+        if is_sampled(f"shop:{name}", rate)
+    }

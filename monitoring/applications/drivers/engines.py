@@ -10,12 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from monitoring.applications.drivers.driver import Deployment, Driver, Start
+from monitoring.applications.drivers.java import Java
 from monitoring.applications.drivers.pyspark import PySpark
 from monitoring.applications.drivers.python import Python
+from monitoring.applications.drivers.storm import Storm
 from monitoring.applications.repository import drivers_folder
 from monitoring.configuration import NotUnderstood
 
-OURS: Mapping[str, type[Driver]] = {"python": Python, "pyspark": PySpark}
+OURS: Mapping[str, type[Driver]] = {
+    "python": Python,
+    "pyspark": PySpark,
+    "java": Java,
+    "storm": Storm,
+}
 MOST = 20
 MAX_BYTES = 1 << 20
 _NAME = re.compile(r"^[a-z][a-z0-9-]{0,39}$")

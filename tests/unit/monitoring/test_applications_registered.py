@@ -156,7 +156,7 @@ def test_without_a_driver_nothing_is_registered_until_one_is_supplied(
     file.write_text(DRIVER)
     engines.supply(here.data, "shouting", file)
 
-    assert engines.known(here.data) == ["python", "pyspark", "shouting"]
+    assert engines.known(here.data) == ["python", "pyspark", "java", "storm", "shouting"]
     assert here.deploy(folder) == []
     assert [each.engine for each in repository.all_registered(here.data)] == ["shouting"]
 
@@ -178,7 +178,7 @@ def test_a_driver_that_is_none_is_refused(
     file.write_text(text)
     with pytest.raises(NotUnderstood, match=why):
         engines.supply(here.data, engine, file)
-    assert engines.known(here.data) == ["python", "pyspark"]
+    assert engines.known(here.data) == ["python", "pyspark", "java", "storm"]
 
 
 def test_so_many_drivers_are_taken(

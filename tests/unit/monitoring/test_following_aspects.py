@@ -18,7 +18,7 @@ from scraped import samples
 
 from command import cli
 from monitoring import following, status
-from monitoring.configuration import MAX_BYTES, NotUnderstood, parsed
+from monitoring.configuration import MAX_BYTES, NotUnderstood, file_of, parsed
 from monitoring.following import Following
 from monitoring.model import Node, RuntimePerformance
 from monitoring.publishers.file import FilePublisher
@@ -263,4 +263,4 @@ def test_a_program_publishes_what_waits_at_its_end(tmp_path: Path) -> None:
 def test_a_file_elsewhere_may_be_named(tmp_path: Path) -> None:
     file = tmp_path / "of-mine.toml"
 
-    assert following.file_of(changed(Settings(), monitoring_aspects=str(file))) == file
+    assert file_of(changed(Settings(), monitoring_aspects=str(file))) == file

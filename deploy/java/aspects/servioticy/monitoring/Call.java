@@ -1,6 +1,8 @@
 package servioticy.monitoring;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Random;
+import java.util.zip.CRC32;
 
 /** A call that is under way, and the one around it on the same thread. */
 final class Call {
@@ -25,11 +27,17 @@ final class Call {
         this.figures = figures;
     }
 
-    /** Begins one of the sequence that is under way here, else of another one. */
-    static Call begin(String place, double sample, boolean profiles) {
+    /**
+     * Begins one of the sequence that it is about, else of that which is under way here, else of
+     * another one.
+     */
+    static Call begin(String about, String place, double sample, boolean profiles) {
         Call around = (Call) NOW.get();
-        String sequence = around == null ? hexadecimal() + hexadecimal() : around.sequence;
-        boolean measured = around == null ? RANDOM.nextDouble() < sample : !around.id.isEmpty();
+        String sequence = about;
+        if (about == null) {
+            sequence = around == null ? hexadecimal() + hexadecimal() : around.sequence;
+        }
+        boolean measured = isSampled(sequence, sample);
         Figures figures = measured && profiles ? Figures.ofThread() : null;
         Call begun = new Call(around, sequence, measured ? hexadecimal() : "", place, figures);
         NOW.set(begun);
@@ -45,7 +53,15 @@ final class Call {
     }
 
     String parent() {
-        return this.around == null ? "" : this.around.id;
+        boolean inner = this.around != null && this.around.sequence.equals(this.sequence);
+        return inner ? this.around.id : "";
+    }
+
+    /** As in Python: each step of a sequence says the same, wherever it runs. */
+    private static boolean isSampled(String sequence, double rate) {
+        CRC32 sum = new CRC32();
+        sum.update(sequence.getBytes(StandardCharsets.UTF_8));
+        return rate >= 1 || sum.getValue() < rate * 4294967296.0;
     }
 
     private static String hexadecimal() {

@@ -20,7 +20,7 @@ public abstract class Measured {
     /** Calls what was there, and tells how long that took. */
     @Around(value = "scope()", argNames = "call")
     public Object measured(ProceedingJoinPoint call) throws Throwable {
-        Call begun = this.step.enter(call.getStaticPart());
+        Call begun = this.step.enter(call.getStaticPart(), call);
         try {
             Object answer = call.proceed();
             this.step.leave(begun, null);

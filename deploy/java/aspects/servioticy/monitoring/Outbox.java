@@ -1,9 +1,10 @@
 package servioticy.monitoring;
 
-import java.io.FileOutputStream;
+import java.io.File;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.OutputStream;
+import java.io.RandomAccessFile;
 import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
@@ -31,6 +32,8 @@ final class Outbox implements Runnable {
     private final AtomicLong dropped = new AtomicLong();
     private final String node;
     private final Thread writer;
+    private final State state;
+    private long published;
     private volatile boolean ends;
 
     private Outbox() {
@@ -41,6 +44,7 @@ final class Outbox implements Runnable {
             host = "unknown";
         }
         String name = setting("name", "jvm");
+        this.state = new State(setting("processes", ""), name);
         this.node = host + "/" + name + "/" + ManagementFactory.getRuntimeMXBean().getPid();
         this.writer = new Thread(this, "monitoring");
         this.writer.setDaemon(true);
@@ -66,6 +70,10 @@ final class Outbox implements Runnable {
         }
     }
 
+    boolean isWriting() {
+        return this.writer.isAlive();
+    }
+
     void add(Step step) {
         this.steps.add(step);
     }
@@ -81,7 +89,7 @@ final class Outbox implements Runnable {
     }
 
     public void run() {
-        OutputStream pipe = null;
+        RandomAccessFile pipe = null;
         Figures before = Figures.ofProcess();
         long at = Figures.now();
         long looked = System.nanoTime();
@@ -91,6 +99,7 @@ final class Outbox implements Runnable {
                 String line = (String) this.waiting.poll(100, TimeUnit.MILLISECONDS);
                 boolean ending = line == null && this.ends;
                 if (ending && last) {
+                    this.state.forget();
                     return;
                 }
                 last = ending;
@@ -100,19 +109,21 @@ final class Outbox implements Runnable {
                     long then = at;
                     at = Figures.now();
                     look(then, at, before, now);
+                    this.state.tell(this.published, this.dropped.get());
                     before = now;
                 }
                 if (line == null) {
                     continue;
                 }
                 if (pipe == null) {
-                    pipe = new FileOutputStream(setting("pipe", "/dev/null"));
+                    pipe = opened();
                 }
                 byte[] bytes = (line + "\n").getBytes(StandardCharsets.UTF_8);
                 if (bytes.length > WHOLE) {
                     drop();
                 } else {
                     pipe.write(bytes);
+                    this.published++;
                 }
             } catch (IOException gone) {
                 drop();
@@ -121,6 +132,18 @@ final class Outbox implements Runnable {
                 return;
             }
         }
+    }
+
+    /**
+     * Opened to be read, too: else it would be waited for whoever reads, and what is written
+     * would be lost whenever that one begins anew.
+     */
+    private static RandomAccessFile opened() throws IOException {
+        File pipe = new File(setting("pipe", "/dev/null"));
+        if (!pipe.exists()) {
+            throw new FileNotFoundException(pipe.getPath());
+        }
+        return new RandomAccessFile(pipe, "rw");
     }
 
     private void look(long start, long end, Figures before, Figures now) {

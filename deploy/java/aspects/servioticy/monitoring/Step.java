@@ -13,6 +13,7 @@ public final class Step implements StepMXBean {
     private final boolean counts;
     private final double sample;
     private final String purpose;
+    private final Argument sequence;
     private final AtomicLong calls = new AtomicLong();
     private final AtomicLong failed = new AtomicLong();
     private final AtomicLong nanoseconds = new AtomicLong();
@@ -27,6 +28,8 @@ public final class Step implements StepMXBean {
         this.counts = measures.contains(",count,");
         this.sample = Double.parseDouble(Outbox.setting(aspect + ".sample", "1"));
         this.purpose = Outbox.setting(aspect + ".purpose", aspect);
+        String place = Outbox.setting(aspect + ".sequence", "");
+        this.sequence = place.isEmpty() ? null : new Argument(place);
         Outbox.HERE.add(this);
         try {
             String name = "servioticy.monitoring:type=Step,name=" + ObjectName.quote(this.purpose);
@@ -36,12 +39,14 @@ public final class Step implements StepMXBean {
         }
     }
 
-    Call enter(JoinPoint.StaticPart part) {
+    Call enter(JoinPoint.StaticPart part, JoinPoint call) {
         try {
             String named = part.getSignature().getDeclaringTypeName() + "."
                 + part.getSignature().getName();
             this.place = named;
-            return Call.begin(named, this.sample, this.profiles);
+            String id = this.sequence == null ? null : this.sequence.in(call.getArgs());
+            String about = id == null ? null : Outbox.setting("name", "jvm") + ":" + id;
+            return Call.begin(about, named, this.sample, this.profiles);
         } catch (Throwable ours) {
             Outbox.HERE.drop();
             return null;
@@ -70,7 +75,7 @@ public final class Step implements StepMXBean {
             if (this.times) {
                 Outbox.HERE.put(head("RuntimePerformance", call.place)
                     + ",\"start\":" + call.at + ",\"end\":" + (call.at + lasted)
-                    + ",\"sequence\":\"" + call.sequence + "\",\"error\":"
+                    + ",\"sequence\":" + Outbox.text(call.sequence) + ",\"error\":"
                     + Outbox.text(error == null ? "" : error.getClass().getSimpleName())
                     + ",\"step\":\"" + call.id + "\",\"parent\":\"" + call.parent() + "\"}");
             }

@@ -1,0 +1,111 @@
+"""The platform's own Java, woven at its start: the broker, and the one of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from waiting import until
+
+from monitoring import java_start, status
+from monitoring.applications.java_reading import Reading
+from monitoring.model import Measurement, RuntimePerformance
+from pipeline.spark.java import Starting
+from servioticy.embedded.folder import DataFolder
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.settings import Settings, changed, load
+from servioticy.supervisor.process import Child, Guard
+from servioticy.supervisor.program import Program
+
+START_SECONDS = 300.0
+ASPECTS = """
+[[aspect]]
+language = "java"
+pointcut = "kafka.server.KafkaApis.handle"
+purpose = "requests"
+
+[[aspect]]
+language = "java"
+pointcut = "py4j.GatewayServer.start"
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    found = changed(load(), data=str(tmp_path / "data"))
+    found.data_path.mkdir()
+    (found.data_path / "aspects.toml").write_text(ASPECTS)
+    return found
+
+
+@pytest.fixture
+def folder(settings: Settings) -> Iterator[DataFolder]:
+    made = DataFolder(settings.data_path)
+    yield made
+    made.release()
+
+
+def purposes(settings: Settings) -> Sequence[str]:
+    """Of what is stored by now."""
+    file = settings.data_path / "monitoring/measurements/java-measurements.ndjson"
+    lines = file.read_bytes().splitlines() if file.exists() else []
+    found = [msgspec.json.decode(each, type=Measurement) for each in lines]
+    return [each.node.node_purpose for each in found if isinstance(each, RuntimePerformance)]
+
+
+def woven(settings: Settings) -> dict[str, int]:
+    """Methods, by pointcut, as the status has it."""
+    return {each.pointcut: each.functions for each in status.of(settings).pointcuts}
+
+
+def test_the_broker_is_measured_from_its_start(settings: Settings, folder: DataFolder) -> None:
+    """And tells what is woven in it, as each process of Python does."""
+    added = java_start.at_start(settings, "kafka")
+    kafka = EmbeddedKafka(settings.data_path / "kafka", settings, added=added)
+    kafka.prepare()
+    guard = Guard(folder)
+    child = Child(Program("kafka", kafka.command(), {}), folder.logs / "kafka.log", guard)
+    reading = Reading(settings)
+    try:
+        until(lambda: kafka.is_ready() or child.exit_status() is not None, START_SECONDS)
+        until(lambda: "requests" in purposes(settings), START_SECONDS)
+        until(lambda: woven(settings)["kafka.server.KafkaApis.handle"] >= 1, START_SECONDS)
+        (process,) = status.of(settings).processes
+
+        assert (process.program, process.wrong) == ("kafka", "")
+        assert woven(settings)["py4j.GatewayServer.start"] == 0
+        assert process.pid == child.pid
+    finally:
+        child.kill_group()
+        guard.close()
+        reading.close()
+    assert status.of(settings).processes == []
+
+
+def test_the_java_of_spark_is_measured_from_its_start(settings: Settings, tmp_path: Path) -> None:
+    """Who reads may come later, and others may be told meanwhile."""
+    added = java_start.at_start(settings, "spark")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with Starting(settings, scratch, added=added) as java, java.known():
+        reading = Reading(settings)
+        until(lambda: "py4j.GatewayServer.start" in purposes(settings), START_SECONDS)
+        until(lambda: woven(settings)["py4j.GatewayServer.start"] >= 1, START_SECONDS)
+        with (settings.data_path / "aspects.toml").open("a") as file:
+            file.write('\n[publish]\nto = ["log"]\n')
+        reading.look()
+        reading.close()
+
+
+def test_who_reads_begins_with_what_has_been_written_before(tmp_path: Path) -> None:
+    """A pipe that is there is not made anew: who writes to it would write to nobody."""
+    settings = changed(load(), data=str(tmp_path))
+    (tmp_path / "aspects.toml").write_text(ASPECTS)
+    java_start.at_start(settings, "kafka")
+    before = java_start.pipe_of(tmp_path).stat().st_ino
+    Reading(settings).close()
+    Reading(settings).close()
+
+    assert java_start.pipe_of(tmp_path).stat().st_ino == before
