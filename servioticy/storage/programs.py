@@ -15,7 +15,7 @@ MAX_VERSION = 2**31 - 1
 
 CHANNEL = "servioticy_programs"
 """How channels of notifications begin, one for each partition."""
-_LISTENS = 1_701_014  # class of our advisory locks: any number that nothing else uses
+_LISTENS = 1_701_016  # class of our advisory locks: any number that nothing else uses
 
 
 class PostgresPrograms:
