@@ -83,6 +83,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser("servioticy bench windows")
     parser.add_argument("--updates", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=1000, help="updates taken at once")
+    parser.add_argument("--alone", type=int, default=200, help="updates that come one by one")
     parser.add_argument("--streams", type=int, default=10_000, help="cases with more are left out")
     parser.add_argument("--only", default="", help="windows whose name has this in it")
     parser.add_argument(
@@ -99,7 +100,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         tenant = bench.tenants.tenant_of(bench.tenants.create_tenant("bench")) or 0
         print(
             "streams window                         | updates/s of without | us an update: "
-            "here sandbox Postgres Kafka of without | bytes an open window"
+            "here sandbox Postgres Kafka of without | ms alone: p50 p99 | bytes an open window"
         )
         without: dict[int, Figures] = {}
         for case in cases:
@@ -115,29 +116,46 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
 
 def _let_others(python: Path, broker: str, updates: int) -> None:
     """Print what the rivals take for the same updates of one stream."""
-    print("rival               window                   | updates/s | us an update | results")
+    print(
+        "rival                  keys window                    | updates/s | us an update "
+        "| results | bytes an open window"
+    )
     for name, program in RIVALS.items():
-        for window, (size, every) in OF_RIVALS.items():
-            work = {"updates": updates, "size": size, "every": every, "broker": broker}
-            work["name"] = f"rivals-{size}-{every}"
+        for number, case in enumerate(OF_RIVALS):
+            many = max(updates, WARM * case.streams) if case.streams > 1 else updates
+            work = {"updates": many, "keys": case.streams, "broker": broker}
+            work |= {"size": case.size, "every": case.every, "name": f"rivals-{number}"}
             try:
                 found = measured(python, program, work)
             except SetupError as error:
-                print(f"{name:19s} {window:24s} | {error}", flush=True)
+                print(f"{name:19s} {case.streams:7,d} {case.name:25s} | {error}", flush=True)
                 continue
+            kept = found.memory / (case.streams * case.open)
             print(
-                f"{name:19s} {window:24s} | {found.speed:9.0f} | {found.processor:12.0f} | "
-                f"{found.results:7,d}",
+                f"{name:19s} {case.streams:7,d} {case.name:25s} | {found.speed:9.0f} | "
+                f"{found.processor:12.0f} | {found.results:7,d} | {kept:9.0f}",
                 flush=True,
             )
 
 
-OF_RIVALS: Mapping[str, tuple[int, int | None]] = {
-    "tumbling, 10 updates": (10, None),
-    "tumbling, 1,000 updates": (1000, None),
-    "hopping 1:30, 10 updates": (300, 10),
-}
-"""Windows that they compute, too: seconds, and every how many."""
+class OfRivals(NamedTuple):
+    """Windows that they compute, too: of so many streams, of so many seconds, each so many."""
+
+    name: str
+    streams: int
+    size: int
+    every: int | None = None
+    open: int = 1
+
+
+OF_RIVALS = (
+    OfRivals("tumbling, 10 updates", 1, 10),
+    OfRivals("tumbling, 1,000 updates", 1, 1000),
+    OfRivals("tumbling, 100,000 updates", 1, 100_000),
+    OfRivals("hopping 1:30, 10 updates", 1, 300, 10, 30),
+    OfRivals("tumbling, 10 updates", 100, 10),
+    OfRivals("tumbling, 10 updates", 10_000, 10),
+)
 
 
 class Figures(NamedTuple):
@@ -149,6 +167,8 @@ class Figures(NamedTuple):
     """Microseconds of the processor for each update, by program."""
     kept: float
     """Bytes of each open window."""
+    alone: Sequence[float]
+    """Milliseconds that an update took which was alone, in order."""
 
 
 def _measure(bench: Bench, case: Case, tenant: int, options: argparse.Namespace) -> Figures:
@@ -165,7 +185,12 @@ def _measure(bench: Bench, case: Case, tenant: int, options: argparse.Namespace)
     used = {"here": processor, **theirs}
     kept = (_kept(bench) - before) / (case.streams * case.open)
     each = {name: 1e6 * spent / len(rows) for name, spent in used.items()}
-    return Figures(len(rows) / clock, each, kept)
+    alone = []
+    for row in list(streams.updates(options.alone)):
+        clock_alone = time.perf_counter()
+        bench.take([row], 1)
+        alone.append(1e3 * (time.perf_counter() - clock_alone))
+    return Figures(len(rows) / clock, each, kept, sorted(alone))
 
 
 class _Streams:
@@ -223,6 +248,9 @@ def _line(case: Case, found: Figures, without: Figures) -> str:
     used = " ".join(f"{each:7.0f}" for each in found.used.values())
     ratio = sum(found.used.values()) / sum(without.used.values())
     speed = f"{found.speed:9.0f} {found.speed / without.speed:10.2f}"
+    at = found.alone or [0.0]
+    alone = f"{at[len(at) // 2]:6.1f} {at[len(at) * 99 // 100]:6.1f}"
     return (
-        f"{case.streams:7,d} {case.name:30s} | {speed} | {used} {ratio:10.2f} | {found.kept:7.0f}"
+        f"{case.streams:7,d} {case.name:30s} | {speed} | {used} {ratio:10.2f} | {alone} | "
+        f"{found.kept:7.0f}"
     )

@@ -27,12 +27,15 @@ class Found(NamedTuple):
     processor: float
     """Microseconds of the processor for each update, of its own process alone."""
     results: int
+    memory: int
+    """Bytes that its process has taken more, at most."""
 
 
 def measured(python: Path, program: str, work: Mapping[str, Any]) -> Found:
     """Return what a rival took for it. Raises SetupError where it fails.
 
-    `work` has `updates`, `size` and `every` of the window in seconds, and the `broker`.
+    `work` has `updates`, of so many `keys` by turns, `size` and `every` of the window in seconds,
+    and the `broker`.
     """
     path = Path(str(resources.files("benchmarks.rivals"))) / program
     try:
@@ -50,5 +53,8 @@ def measured(python: Path, program: str, work: Mapping[str, Any]) -> Found:
     told = json.loads(done.stdout.splitlines()[-1])
     updates = int(work["updates"])
     return Found(
-        updates / told["seconds"], 1e6 * told["processor"] / updates, int(told["results"])
+        updates / told["seconds"],
+        1e6 * told["processor"] / updates,
+        int(told["results"]),
+        1024 * int(told["kib"]),
     )

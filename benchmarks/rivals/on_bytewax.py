@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import resource
 import sys
 import time
 from datetime import UTC, datetime, timedelta
@@ -18,17 +19,21 @@ FIRST = datetime(2027, 1, 1, tzinfo=UTC)
 def main() -> None:
     """Print what it took."""
     work = json.loads(sys.argv[1])
+    keys = work["keys"]
     updates = [
-        json.dumps({"v": 20 + at * 7919 % 1000 / 100, "at": at}).encode()
+        json.dumps({"v": 20 + at * 7919 % 1000 / 100, "at": at // keys, "k": at % keys}).encode()
         for at in range(work["updates"])
     ]
     results: list[bytes] = []
     flow = dataflow(work, updates, results)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     processor, began = time.process_time(), time.perf_counter()
     importlib.import_module("bytewax.testing").run_main(flow)
     took = time.perf_counter() - began
     used = time.process_time() - processor
-    print(json.dumps({"seconds": took, "processor": used, "results": len(results)}))
+    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    told = {"seconds": took, "processor": used, "results": len(results), "kib": more}
+    print(json.dumps(told))
 
 
 def dataflow(work: dict[str, Any], updates: list[bytes], results: list[bytes]) -> Any:
@@ -48,7 +53,7 @@ def dataflow(work: dict[str, Any], updates: list[bytes], results: list[bytes]) -
     )
     stream = operators.input("in", flow, testing.TestingSource(updates, 1000))
     read = operators.map("read", stream, json.loads)
-    keyed = operators.key_on("key", read, lambda _update: "air")
+    keyed = operators.key_on("key", read, lambda update: f"air{update['k']}")
     means = windowing.fold_window(
         "mean",
         keyed,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import resource
 import sys
 import tempfile
 import time
@@ -33,11 +34,13 @@ def main() -> None:
         )
         given = application.topic(f"{work['name']}-in", timestamp_extractor=_time_of)
         with application.get_producer() as producer:
+            keys = work["keys"]
             for at in range(work["updates"]):
-                update = {"v": 20 + at * 7919 % 1000 / 100, "at": FIRST + 1000 * at}
-                producer.produce(given.name, json.dumps(update).encode(), b"air")
+                update = {"v": 20 + at * 7919 % 1000 / 100, "at": FIRST + 1000 * (at // keys)}
+                producer.produce(given.name, json.dumps(update).encode(), b"air%d" % (at % keys))
             producer.flush()
         seen = _Seen()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         frame = application.dataframe(given).update(seen.update).apply(_value_of)
         size = timedelta(seconds=work["size"])
         if work["every"]:
@@ -48,7 +51,9 @@ def main() -> None:
         means.to_topic(application.topic(f"{work['name']}-out"))
         application.run(timeout=QUIET_SECONDS)
     took, used = seen.last - seen.first, seen.used - seen.began
-    print(json.dumps({"seconds": took, "processor": used, "results": seen.results}))
+    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    told = {"seconds": took, "processor": used, "results": seen.results, "kib": more}
+    print(json.dumps(told))
 
 
 def _value_of(update: Any) -> float:
