@@ -20,7 +20,8 @@ from benchmarks import ground, processes
 from functions.accounts import Accounts
 from functions.dispatcher import Dispatcher
 from functions.limits import Limits
-from functions.steps import Result, Scripts, Step, Task
+from functions.scripts import Scripts
+from functions.steps import Result, Step, Task
 from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.workflows.model import Workflow
 from servioticy.domain.workflows.reading import parse_workflow
@@ -81,6 +82,9 @@ class _Counted:
     def spend(self, _spent: dict[Spent, int] | object) -> None:
         """Nobody pays."""
 
+    def deliver(self, _counted: object) -> None:
+        """Nobody is delivered to."""
+
 
 class NoQuotas:
     """Nobody is at rest, and nobody has too much."""
@@ -94,6 +98,10 @@ class NoQuotas:
         return ()
 
     def brimming(self, _atoms: Mapping[int, int]) -> Collection[int]:
+        """Return nobody."""
+        return ()
+
+    def silent(self) -> Collection[int]:
         """Return nobody."""
         return ()
 
@@ -161,7 +169,8 @@ def _measured(stores: ground.Stores, document: Workflow, atoms: int, instances: 
     database = connect(settings, Role.DELIVERY)
     queues, pool = PostgresAtoms(database), sandbox_pool(settings, max_workers=instances)
     sink, counted = _Sink(), _Counted()
-    scripts = Scripts(JavaScript(pool))
+    javascript = JavaScript(pool)
+    scripts = Scripts(lambda _memory_mib: javascript)
     limits = Limits(instances, instances, 60_000, 90_000, 0.0)
 
     def step_of(workflow: Workflow, step: int) -> Step:

@@ -77,6 +77,9 @@ class Standing(Protocol):
     def brimming(self, atoms: Mapping[int, int]) -> Collection[int]:
         """Return those of whom as many atoms wait as may."""
 
+    def silent(self) -> Collection[int]:
+        """Return those to whom nothing may be delivered now."""
+
 
 class Dispatcher:
     """Decides who works."""
@@ -194,6 +197,7 @@ class Dispatcher:
             self._standing.resting(),
             self._standing.full(held),
             self._standing.brimming(counts_of),
+            self._standing.silent(),
             self._served,
         )
 

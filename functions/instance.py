@@ -25,6 +25,9 @@ MOST_FILES = 4
 """Of files, of each of which a portion is cut."""
 LONG, SHORT = 0.1, 0.05
 """Seconds: after a batch that took longer fewer are taken, after a shorter one more."""
+BEGUN_MS = -86_400_000
+"""Added to when the rest of a file may be taken: it goes before files that nobody has begun. So
+few are begun at a time, and few are copied and open."""
 MAX_STORED_BYTES = 2 * 1024 * 1024
 """Of products in one transaction; an atom's are never parted."""
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 300_000
@@ -83,6 +86,7 @@ class Done(NamedTuple):
     failed: int
     dead: int
     processor_us: int
+    mebibyte_ms: int = 0
 
 
 class Instance:
@@ -206,6 +210,7 @@ class Instance:
                 len(result.failed),
                 dead,
                 result.processor_us,
+                result.mebibyte_ms,
             ),
         )
 
@@ -287,7 +292,7 @@ def _portions(task: Task, result: Result) -> Iterator[tuple[list[int], list[Prod
         for body in atoms:
             products += [Product(id_, to, delay, body) for to, delay in targets]
             size += len(body) * len(targets)
-        products += [Product(id_, step, 0, body) for body in result.again.get(id_, ())]
+        products += [Product(id_, step, BEGUN_MS, body) for body in result.again.get(id_, ())]
         if size > MAX_STORED_BYTES:
             yield ids, products
             ids, products, size = [], [], 0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from functions.limits import MAX_QUEUE, Limits
-from servioticy.domain.workflows.model import CUT, LOOK, Workflow
+from servioticy.domain.workflows.model import CALLBACK, CUT, LOOK, Workflow
 from servioticy.ports.atoms import Queue, Waiting
 
 AT_ONCE = 10
@@ -44,6 +44,8 @@ class Situation(NamedTuple):
     """Tenants whose atoms are more bytes than they may be."""
     brimming: Collection[int]
     """Tenants of whom as many atoms wait as may: no file is cut for them."""
+    silent: Collection[int]
+    """Tenants to whom nothing is delivered now: no sink of theirs calls anybody."""
     served: Mapping[int, int]
     """By tenant a number that is larger the later an instance was begun for it last."""
 
@@ -121,6 +123,8 @@ def _closed(now: Situation) -> set[Queue]:
                 or farthest.get(queue.tenant, queue) != queue
             ):
                 found.add(queue)
+        elif workflow.sink == CALLBACK and queue.tenant in now.silent:
+            found.add(queue)
     return found
 
 

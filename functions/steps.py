@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from sandbox import InfraError, ProcessorSeconds
-from sandbox.trees import Call, Grown
 from servioticy.domain.workflows.model import Workflow
-from servioticy.domain.workflows.programs import call_of, made_of
 from servioticy.ports.atoms import Atom, Look, Queue
 
-HOPELESS = frozenset({"syntax", "policy"})
-"""Kinds of faults that another attempt would end with as well."""
 LATER_MS = 1_000
 """Where nobody is to blame."""
 
@@ -43,6 +39,8 @@ class Result(NamedTuple):
     later: Mapping[int, int] = {}
     """Not tried: after how many milliseconds to try again."""
     processor_us: int = 0
+    mebibyte_ms: int = 0
+    """The memory that code or program may have, for as long as it was worked on."""
     collected: bool = False
     """Those that are done are results to be kept."""
     again: Mapping[int, Sequence[bytes]] = {}
@@ -58,48 +56,6 @@ class Step(Protocol):
         """Return what came of these, which are worked on in this order."""
 
 
-class Evaluates(Protocol):
-    """Runs programs: `JavaScript` does."""
-
-    def evaluate(
-        self, tenant: str, calls: Sequence[Call], within: float | None = None
-    ) -> list[Grown]:
-        """What came of each call."""
-
-    def processor_seconds(self, tenant: str) -> ProcessorSeconds:
-        """What this place has taken of the processor."""
-
-
-class Scripts:
-    """Procedures in JavaScript, each instance's in a process of its own.
-
-    What runs programs in other languages is another Step (`working.py` chooses by procedure).
-    """
-
-    def __init__(self, evaluator: Evaluates) -> None:
-        self._evaluator = evaluator
-
-    def work(self, task: Task, atoms: Sequence[Atom]) -> Result:
-        """Make of each atom what the code makes of it."""
-        code = task.workflow.procedures[task.queue.step].code
-        before = self._used(task)
-        try:
-            grown = self._evaluator.evaluate(
-                task.place, [call_of(code, each.body, each.entered_ms) for each in atoms]
-            )
-        except InfraError:
-            return Result(later=dict.fromkeys([each.id for each in atoms], LATER_MS))
-        done: dict[int, Sequence[bytes]] = {}
-        failed = {}
-        for atom, each in zip(atoms, grown, strict=True):
-            made = made_of(each)
-            if made.kind and made.kind != "filtered":
-                reason = f"{made.kind}: {made.reason}"
-                failed[atom.id] = Failure(reason, made.kind in HOPELESS)
-            else:
-                done[atom.id] = made.atoms
-        used = max(0.0, self._used(task) - before)
-        return Result(done, failed, processor_us=int(used * 1e6))
-
-    def _used(self, task: Task) -> float:
-        return self._evaluator.processor_seconds(task.place).total
+def held_ms(began: float) -> int:
+    """Return how many milliseconds it is since then, by the monotonic clock, of all that began."""
+    return int((time.monotonic() - began) * 1000) + 1

@@ -13,21 +13,30 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from contextlib import ExitStack
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from functions.accounts import Accounts
 from functions.calling import Caller
 from functions.dispatcher import Dispatcher
 from functions.files.source import Source
-from functions.limits import limits
+from functions.limits import Limits, limits
+from functions.scripts import Scripts
 from functions.sinks import Sinks
-from functions.steps import Scripts, Step
+from functions.steps import Step
 from sandbox import InfraError, SandboxPool
 from servioticy import logs, settings
 from servioticy.domain.evaluators.javascript import JavaScript
 from servioticy.domain.outside_addresses import Rules
-from servioticy.domain.quotas import ATOM_BYTES, ATOMS, PROCESSOR_SECONDS, quotas
+from servioticy.domain.quotas import (
+    ATOM_BYTES,
+    ATOMS,
+    DELIVERIES,
+    FILES_KNOWN,
+    PROCESSOR_SECONDS,
+    quotas,
+)
 from servioticy.domain.workflows.model import Workflow
 from servioticy.domain.workflows.stores import stores
 from servioticy.errors import ServioticyError, Unavailable
@@ -74,7 +83,9 @@ def _work(chosen: Settings, is_spare: bool) -> None:
     if is_spare and not _begun(pool):
         pool.close()
         return
-    scripts = Scripts(JavaScript(pool))
+    ends = ExitStack()
+    scripts = Scripts(partial(_evaluator, chosen, own, pool, ends))
+    running = lru_cache(1)(partial(_running, chosen, database, ends))
     caller = Caller(Rules(callback_networks(chosen), own_ports(chosen)))
     streams = PostgresStatements(database, "batches")
     sinks = Sinks(partial(_ingest, chosen, database), streams, caller)
@@ -82,9 +93,11 @@ def _work(chosen: Settings, is_spare: bool) -> None:
     def step_of(workflow: Workflow, step: int) -> Step:
         if step < 0:
             return source
-        return sinks if step == workflow.sink_step else scripts
+        if step == workflow.sink_step:
+            return sinks
+        return scripts if workflow.procedures[step].program is None else running()
 
-    atoms = PostgresAtoms(database)
+    atoms = PostgresAtoms(database, quotas(chosen)[FILES_KNOWN].most)
     source = Source(stores(chosen.functions.stores), atoms.public_id)
     dispatcher = Dispatcher(
         atoms,
@@ -101,6 +114,7 @@ def _work(chosen: Settings, is_spare: bool) -> None:
     try:
         dispatcher.run()
     finally:
+        ends.close()
         pool.close()
         source.close()
 
@@ -114,6 +128,26 @@ def _begun(pool: SandboxPool) -> bool:
     except InfraError as error:  # whoever works finds out, and tries again
         log.warning("sandbox_not_prepared", extra={"why": str(error)[:200]})
     return bool(sys.stdin.buffer.read(1))
+
+
+def _evaluator(
+    chosen: Settings, own: Limits, usual: SandboxPool, ends: ExitStack, memory_mib: int
+) -> JavaScript:
+    """Return what runs scripts that may have so much memory."""
+    if memory_mib == usual.options.heap_mib:
+        return JavaScript(usual)
+    pool = sandbox_pool(chosen, max_workers=own.instances, heap_mib=memory_mib)
+    ends.callback(pool.close)
+    return JavaScript(pool)
+
+
+def _running(chosen: Settings, database: Database, ends: ExitStack) -> Step:
+    """Return what has programs run; only who needs it waits for what it loads."""
+    from functions.operating import running
+
+    made = running(chosen, database)
+    ends.callback(made.close)
+    return made
 
 
 def _ingest(chosen: Settings, database: Database) -> Ingest:
@@ -130,6 +164,7 @@ class QuotasOfTenants:
         self._stored = PostgresQuotas(database)
         self._quotas = quotas(chosen)
         self._resting: Collection[int] = ()
+        self._silent: Collection[int] = ()
         self._given: Mapping[int, int] = {}
         self._most: Mapping[int, int] = {}
         self._at = float("-inf")
@@ -151,9 +186,15 @@ class QuotasOfTenants:
         usual = self._quotas[ATOMS].most
         return {each for each, count in atoms.items() if count >= self._most.get(each, usual)}
 
+    def silent(self) -> Collection[int]:
+        """Return those who have used up their deliveries of the hour."""
+        self._look()
+        return self._silent
+
     def _look(self) -> None:
         if time.monotonic() - self._at >= QUOTAS_SECONDS:
             self._resting = self._stored.used_up(self._quotas[PROCESSOR_SECONDS]).keys()
+            self._silent = self._stored.used_up(self._quotas[DELIVERIES]).keys()
             self._given = self._stored.of_all(ATOM_BYTES)
             self._most = self._stored.of_all(ATOMS)
             self._at = time.monotonic()

@@ -25,6 +25,8 @@ from servioticy.settings import Settings
 
 log = logging.getLogger(__name__)
 
+OF_WORKFLOWS = "workflows"
+"""What a node is called that is no partition's."""
 OWN_BYTES = 32 * 1024 * 1024
 """What an empty store takes, generously."""
 
@@ -32,8 +34,8 @@ OWN_BYTES = 32 * 1024 * 1024
 class Programs:
     """The port on this machine: a node, its shelf, and who tells of it."""
 
-    def __init__(self, settings: Settings, stored: StoredPrograms, partition: int) -> None:
-        """Nothing is begun before it is asked."""
+    def __init__(self, settings: Settings, stored: StoredPrograms, partition: int | None) -> None:
+        """Of a partition, or of workflows. Nothing is begun before it is asked."""
         own = settings.operators
         folder = Path(own.folder or Path(settings.data) / "operators").absolute()
         registry = Registry(stored)
@@ -50,8 +52,8 @@ class Programs:
             self._shelf.base, own.protection == "required", self._links, _groups(settings)
         )
         self._node = Node(self._shelf, place, bounds)
-        name = f"{socket.gethostname()}/{partition}"
-        warming = Warming(registry, name, partition, self._node)
+        name = f"{socket.gethostname()}/{OF_WORKFLOWS if partition is None else partition}"
+        warming = None if partition is None else Warming(registry, name, partition, self._node)
         self._telling = Telling(registry, name, self._node.running, warming)
 
     def ask(self, question: Question) -> bool:

@@ -41,11 +41,13 @@ def sandbox_pool(
     engine: str | None = None,
     max_workers: int | None = None,
     nice: int = 0,
+    heap_mib: int = 64,
 ) -> SandboxPool:
     """Make a pool of sandbox processes as the settings describe it; they start when it is used.
 
     `engine` and `max_workers` are in place of the settings'; `nice` is how much lower their
-    priority is. Raises SetupError if set-up has not downloaded what that engine needs.
+    priority is, `heap_mib` what a script may have of memory. Raises SetupError if set-up has not
+    downloaded what that engine needs.
     """
     own = settings.sandbox
     chosen = engine or own.engine
@@ -57,5 +59,6 @@ def sandbox_pool(
         max_workers=max_workers or own.workers,
         unprotected=own.protection == "any",
         nice=nice,
+        heap_mib=heap_mib,
     )
     return SandboxPool(javascript.require(settings, chosen), options)

@@ -10,16 +10,24 @@ import orjson
 
 from api.http.authentication import authenticated
 from api.services import Services
+from operators import manifest
 from servioticy.domain.access import Right, may
-from servioticy.domain.documents.codes import BAD_CODE, NO_CHOICE, UNKNOWN_STREAM
+from servioticy.domain.documents.codes import (
+    BAD_CODE,
+    NO_CHOICE,
+    UNKNOWN_OPERATOR,
+    UNKNOWN_STREAM,
+)
 from servioticy.domain.documents.errors import WHOLE, BadDocument
 from servioticy.domain.model import StreamRef
+from servioticy.domain.program_code import OPERATOR
 from servioticy.domain.workflows.model import FILES, SINK, SOURCE, STREAM, Files, Workflow
 from servioticy.domain.workflows.programs import PROCEDURE, program_of
 from servioticy.domain.workflows.reading import parse_workflow
 from servioticy.domain.workflows.stores import stores
 from servioticy.ports.addresses import Address
 from servioticy.ports.cursors import StoredCursor, write_cursor
+from servioticy.ports.programs import Program
 from servioticy.refusals import Conflict
 
 CALLBACK = "workflow"
@@ -37,6 +45,7 @@ class CheckedWorkflow:
         self.content = orjson.dumps(document).decode()
         self._services = services
         self._source: Address | None = None
+        self._program_mib = self._check_programs()
         self._check_code()
         if self.read.source is not None:
             self._source = self._found(self.read.source, SOURCE)
@@ -85,8 +94,40 @@ class CheckedWorkflow:
             raise Conflict(f"You have {MOST_TO_STREAM} subscriptions to this stream already")
         return id_
 
+    def memory_mib(self) -> dict[int, int]:
+        """Return what each procedure may have of memory, by its step."""
+        return {
+            step: self._program_mib.get(step, each.memory_mib)
+            for step, each in enumerate(self.read.procedures)
+        }
+
+    def _check_programs(self) -> dict[int, int]:
+        """Return the memory of each program by its step. Raises BadDocument: one is not there.
+
+        What is looked at now is looked at again whenever it is begun.
+        """
+        wanted = {
+            step: Program(authenticated().caller, each.program.name, each.program.version)
+            for step, each in enumerate(self.read.procedures)
+            if each.program is not None
+        }
+        if not wanted:
+            return {}
+        programs = list(dict.fromkeys(wanted.values()))
+        found = self._services.ports.programs.found(programs)
+        memory: dict[int, int] = {}
+        for step, program in wanted.items():
+            name = self.read.procedures[step].name
+            if program not in found:
+                part = WHOLE.at("procedures", name, OPERATOR, words=f"procedure {name}")
+                reason = f"there is no version {program.version} of a program {program.name}"
+                raise part.bad(f"{reason} that you have pushed", UNKNOWN_OPERATOR)
+            described = manifest.read(found[program].manifest.encode())
+            memory[step] = described.manifest.memory_bytes // manifest.MEBIBYTE
+        return memory
+
     def _check_code(self) -> None:
-        procedures = self.read.procedures
+        procedures = [each for each in self.read.procedures if each.program is None]
         programs = [program_of(each.code) for each in procedures]
         found = self._services.check_programs(programs)
         wrong = [

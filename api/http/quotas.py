@@ -15,6 +15,7 @@ from api.http.reading import Reading
 from ingest.quotas import SECONDS, Known, SendersQuotas
 from servioticy.domain.quotas import (
     DOCUMENT_BYTES,
+    FILES_KNOWN,
     LATER_SECONDS,
     READ_SECONDS,
     Exceeded,
@@ -23,7 +24,7 @@ from servioticy.domain.quotas import (
 )
 from servioticy.ports.statements import Statements
 
-STATEMENTS = {DOCUMENT_BYTES: "document_bytes"}
+STATEMENTS = {DOCUMENT_BYTES: "document_bytes", FILES_KNOWN: "files_known"}
 MANY = 10_000
 """Fewer are counted each time: it is quick, and of more nobody else adds half in some seconds."""
 

@@ -13,12 +13,13 @@ from api.http.queries import moment
 from api.resources.workflows import found
 from api.services import Services
 from servioticy.domain.access import Right
+from servioticy.domain.workflows.costs import Work, cost
 from servioticy.domain.workflows.model import LOOK, SINK, SOURCE
 from servioticy.domain.workflows.reading import parse_workflow
-from servioticy.settings.outward import Usage
 
 HOUR = 3_600_000
 _COUNTS = ("atoms", "made", "failed", "dead")
+_AMOUNTS = ("processorSeconds", "gibibyteHours", "cost")
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -60,14 +61,18 @@ def blueprint(services: Services) -> Blueprint:
             of(version, step)["deadLetters"] += count
         for version, step, count in stored.rows("instances", **values, now=now):
             of(version, step)["instances"] += count
-        for name, *counts, processor_us, _ in stored.rows("hours", **values, since=since):
+        for name, *counts, processor_us, mebibyte_ms in stored.rows(
+            "hours", **values, since=since
+        ):
+            work = Work(counts[0], counts[1], processor_us, mebibyte_ms)
             told = steps.setdefault(name, _nothing())
             told["done"] = dict(zip(_COUNTS, counts, strict=True))
             told["done"]["processorSeconds"] = processor_us / 1e6
-            told["done"]["cost"] = _cost(prices, counts[0], processor_us)
+            told["done"]["gibibyteHours"] = work.gibibyte_hours
+            told["done"]["cost"] = cost(prices, work)
         seconds = max(1.0, (now - since) / 1000)
         finished = steps[SINK]["done"]["atoms"]
-        cost = sum(each["done"]["cost"] for each in steps.values())
+        spent = sum(each["done"]["cost"] for each in steps.values())
         body: dict[str, Any] = {
             "id": workflow,
             "version": own.version,
@@ -76,8 +81,8 @@ def blueprint(services: Services) -> Blueprint:
             "deadLetters": sum(each["deadLetters"] for each in steps.values()),
             "instances": sum(each["instances"] for each in steps.values()),
             "atomsPerSecond": finished / seconds,
-            "cost": cost,
-            "costPerMillionAtoms": 1e6 * cost / finished if finished else None,
+            "cost": spent,
+            "costPerMillionAtoms": 1e6 * spent / finished if finished else None,
             "steps": steps,
         }
         if read.files is not None:
@@ -102,11 +107,5 @@ def _nothing() -> dict[str, Any]:
         "mostAttempts": 0,
         "deadLetters": 0,
         "instances": 0,
-        "done": {**dict.fromkeys(_COUNTS, 0), "processorSeconds": 0.0, "cost": 0.0},
+        "done": {**dict.fromkeys(_COUNTS, 0), **dict.fromkeys(_AMOUNTS, 0.0)},
     }
-
-
-def _cost(prices: Usage, atoms: int, processor_us: int) -> float:
-    return (
-        atoms / 1e6 * prices.per_million_atoms + processor_us / 3.6e9 * prices.per_processor_hour
-    )

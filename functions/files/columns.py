@@ -23,7 +23,7 @@ from servioticy.ports.atoms import Seen
 from servioticy.settings.loading import PREFIX
 from servioticy.turns import Turns
 
-SECONDS = 60.0
+SECONDS = 30.0
 """For a portion, and for the start of the process; then it is tried again, some times."""
 PART = 4 * 1024 * 1024
 MAX_FILE_BYTES = 512 * 1024 * 1024
@@ -103,7 +103,7 @@ class Columns:
                 atoms.append(line)
         if told["next"] is None:
             self._forget(key)
-        return Portion(atoms, bad, told["next"])
+        return Portion(atoms, bad, told["next"], processor_us=told["us"])
 
     @contextmanager
     def _turn(self, whose: Hashable) -> Iterator[None]:

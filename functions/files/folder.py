@@ -11,11 +11,11 @@ gone but what the system says is not there, below a root that is.
 from __future__ import annotations
 
 import errno
-import heapq
 import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from functions.files.store import MAX_KEY, PAGE, FileGone, Page, StoreAway, StoreRefuses
 from servioticy.ports.atoms import Seen
@@ -51,12 +51,12 @@ class LocalFolder:
         before = (time.time() if self._now is None else self._now) - SETTLED_SECONDS
         root = self._root()
         try:
-            every = (
+            settled = (
                 (key, at)
-                for key, at in _walk(root)
-                if key > behind and key.startswith(begins) and at.st_mtime <= before
+                for key, at in _Walk(begins, behind).files(root)
+                if at.st_mtime <= before and stat.S_ISREG(at.st_mode)
             )
-            found = heapq.nsmallest(PAGE + 1, every, key=lambda each: each[0])
+            found = list(islice(settled, PAGE + 1))
         except OSError as error:
             raise StoreAway(f"the folder cannot be read: {error.strerror}") from error
         finally:
@@ -135,41 +135,61 @@ def _inner(root: int, folders: Sequence[bytes]) -> int:
     return own
 
 
-def _walk(root: int) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Yield all files below, in no order. Raises OSError; StoreRefuses where they are too many."""
-    count = 0
-    waiting: list[tuple[bytes, ...]] = [()]
-    while waiting:
-        folders = waiting.pop()
-        try:
-            own = _inner(root, folders)
-        except OSError as error:
-            if not folders or error.errno not in _GONE:
-                raise
-            continue  # gone meanwhile
-        try:
-            with os.scandir(own) as entries:
-                for each in entries:
-                    count += 1
-                    if count > MAX_LISTED:
-                        raise StoreRefuses(f"the folder has more than {MAX_LISTED} files")
-                    steps = *folders, os.fsencode(each.name)
-                    key = b"/".join(steps)
-                    if steps[-1].startswith(b".") or len(key) > MAX_KEY or not _is_text(key):
-                        continue
-                    if each.is_dir(follow_symlinks=False):
-                        if len(steps) <= MAX_DEPTH:
-                            waiting.append(steps)
-                    elif each.is_file(follow_symlinks=False):
-                        try:
-                            at = os.stat(each.name, dir_fd=own, follow_symlinks=False)
-                        except OSError as error:
-                            if error.errno not in _GONE:
-                                raise
-                            continue
-                        yield key, at
-        finally:
-            os.close(own)
+class _Walk:
+    """Through files whose names begin so, behind that name, by the bytes of their names.
+
+    Folders are read in which there may be such, and files looked at that are asked for: of a page
+    no more than that, and the names in the folders on its way.
+    """
+
+    def __init__(self, prefix: bytes, after: bytes) -> None:
+        self._prefix = prefix
+        self._after = after
+        self._count = 0
+
+    def files(self, folder: int, above: bytes = b"") -> Iterator[tuple[bytes, os.stat_result]]:
+        """Yield those below. Raises OSError; StoreRefuses where there are too many."""
+        for key in self._names(folder, above):
+            name = key[len(above) :].removesuffix(b"/")
+            try:
+                if not key.endswith(b"/"):
+                    at = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    yield key, at
+                    continue
+                inner = os.open(name, _FOLDER, dir_fd=folder)
+            except OSError as error:
+                if error.errno not in _GONE:
+                    raise
+                continue  # gone meanwhile
+            try:
+                yield from self.files(inner, key)
+            finally:
+                os.close(inner)
+
+    def _names(self, folder: int, above: bytes) -> list[bytes]:
+        """Return what may be asked for, in order; names of folders end with a slash."""
+        found = []
+        with os.scandir(folder) as entries:
+            for each in entries:
+                self._count += 1
+                if self._count > MAX_LISTED:
+                    raise StoreRefuses(f"the folder has more than {MAX_LISTED} files")
+                name = os.fsencode(each.name)
+                key = above + name
+                if name.startswith(b".") or len(key) > MAX_KEY or not _is_text(key):
+                    continue
+                if each.is_file(follow_symlinks=False):
+                    if key > self._after and key.startswith(self._prefix):
+                        found.append(key)
+                elif each.is_dir(follow_symlinks=False) and self._leads_on(key + b"/"):
+                    found.append(key + b"/")
+        return sorted(found)
+
+    def _leads_on(self, folder: bytes) -> bool:
+        """Whether names that begin with this may be asked for."""
+        wanted = folder.startswith(self._prefix) or self._prefix.startswith(folder)
+        is_ahead = folder > self._after or self._after.startswith(folder)
+        return wanted and is_ahead and folder.count(b"/") <= MAX_DEPTH
 
 
 def _is_text(key: bytes) -> bool:

@@ -44,6 +44,8 @@ class Portion(NamedTuple):
     """Where the next portion begins; None: this was the last one."""
     header: Sequence[str] | None = None
     """The names of the columns, where the file begins with them."""
+    processor_us: int = 0
+    """That others than who asked have used."""
 
 
 def json_lines(chunk: bytes, at: int, is_end: bool, most: int = MOST) -> Portion:

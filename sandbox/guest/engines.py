@@ -63,15 +63,19 @@ class Engine(Protocol):
         """Give a value back."""
 
 
+MEBIBYTE = 1024 * 1024
+HEAP_BYTES = 64 * MEBIBYTE
+"""Where a script is stopped, if nothing else is said."""
+
 MakeEngine = Callable[[], Engine]
 """It makes an engine whose limits have been tried. Raises FlagsRefused."""
 
 
-def load(name: str, javascript: Path) -> MakeEngine:
+def load(name: str, javascript: Path, heap_bytes: int = HEAP_BYTES) -> MakeEngine:
     """Load what all workers share of an engine; a fork after this is safe.
 
-    `javascript` is the folder with the files of third_party.py. Raises KeyError for an
-    unknown engine.
+    `javascript` is the folder with the files of third_party.py; scripts have so much of a heap.
+    Raises KeyError for an unknown engine.
     """
-    make: MakeEngine = importlib.import_module(MODULES[name]).load(javascript)
+    make: MakeEngine = importlib.import_module(MODULES[name]).load(javascript, heap_bytes)
     return make

@@ -24,15 +24,18 @@ class Outside:
     network: str
     files: str
     becoming: int
+    heap_bytes: int
+    """Of scripts."""
 
 
-def leave() -> Outside:
-    """Leave what can be left once for all workers."""
+def leave(heap_bytes: int) -> Outside:
+    """Leave what can be left once for all workers, whose scripts have so much of a heap."""
     seccomp.prepare()
     return Outside(
         network=confinement.leave_network(),
         files=confinement.prepare_empty_root(),
         becoming=confinement.user_to_become(),
+        heap_bytes=heap_bytes,
     )
 
 
@@ -41,7 +44,7 @@ def enclose(parent: int, outside: Outside, make: Callable[[], T]) -> tuple[T, La
 
     Raises LimitRefused.
     """
-    limits.apply()
+    limits.apply(outside.heap_bytes)
     made = confinement.powerless(make, outside.becoming)
     layers = {
         "limits": "",

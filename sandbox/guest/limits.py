@@ -7,8 +7,9 @@ import os
 import resource
 import signal
 
-DATA_BYTES = 320 * 1024 * 1024
-"""V8 reserves terabytes of addresses, so only what is written to can be limited."""
+OWN_BYTES = 192 * 1024 * 1024
+"""Beside twice what scripts may have: V8 looks at that after a collection. It reserves terabytes
+of addresses, so only what is written to can be limited."""
 
 _SET_PDEATHSIG = 1
 
@@ -19,11 +20,12 @@ class LimitRefused(Exception):
     """The operating system did not accept a limit."""
 
 
-def apply() -> None:
-    """Limit this process. Raises LimitRefused."""
+def apply(heap_bytes: int) -> None:
+    """Limit this process, whose scripts have so much of a heap. Raises LimitRefused."""
+    data_bytes = OWN_BYTES + 2 * heap_bytes
     try:
         for limit, value in (
-            (resource.RLIMIT_DATA, DATA_BYTES),
+            (resource.RLIMIT_DATA, data_bytes),
             (resource.RLIMIT_CORE, 0),
             (resource.RLIMIT_FSIZE, 0),
             (resource.RLIMIT_NOFILE, 64),

@@ -22,6 +22,8 @@ import wasmtime
 from wasmtime import Config, Func, Instance, Memory, MemoryType, Module, Store
 
 from sandbox.guest.engines import (
+    HEAP_BYTES,
+    MEBIBYTE,
     FlagsRefused,
     Handle,
     MakeEngine,
@@ -32,8 +34,8 @@ from sandbox.guest.engines import (
 )
 from sandbox.third_party import QUICKJS
 
-HEAP_BYTES = 64 * 1024 * 1024
-MAX_BYTES = 128 * 1024 * 1024
+OWN_BYTES = 64 * MEBIBYTE
+"""What the instance may have beside the heap of scripts."""
 STACK_BYTES = 192 * 1024
 """Of the stack in its memory, which QuickJS counts; the machine's must not end first."""
 
@@ -49,18 +51,19 @@ _EXPORTS = {
 }  # fmt: skip
 
 
-def load(javascript: Path) -> MakeEngine:
+def load(javascript: Path, heap_bytes: int = HEAP_BYTES) -> MakeEngine:
     """Compile the module, a second's work, and return what makes an engine of it."""
     config = Config()
     config.epoch_interruption = True
     config.max_wasm_stack = WASM_STACK_BYTES
     engine = wasmtime.Engine(config)
-    return partial(proven, Module.from_file(engine, str(javascript / QUICKJS)), engine)
+    module = Module.from_file(engine, str(javascript / QUICKJS))
+    return partial(proven, module, engine, heap_bytes)
 
 
-def proven(module: Module, shared: wasmtime.Engine) -> Engine:
+def proven(module: Module, shared: wasmtime.Engine, heap_bytes: int) -> Engine:
     """Make an engine whose limits have been tried. Raises FlagsRefused."""
-    engine = Engine(module, shared)
+    engine = Engine(module, shared, heap_bytes)
     deep = b"(()=>{let n=0,f=()=>{n++;f()};try{f()}catch{};return n<9999?1:0})()"
     much = b"(()=>{try{return 'a'.repeat(2**28).length?0:0}catch{return 1}})()"
     for source, limit in ((deep, "stack size"), (much, "memory limit")):
@@ -72,9 +75,9 @@ def proven(module: Module, shared: wasmtime.Engine) -> Engine:
 class Engine:
     """An engine is one runtime with one context, in a WebAssembly instance of its own."""
 
-    def __init__(self, module: Module, engine: wasmtime.Engine) -> None:
+    def __init__(self, module: Module, engine: wasmtime.Engine, heap_bytes: int) -> None:
         self._store = Store(engine)
-        self._store.set_limits(memory_size=MAX_BYTES)
+        self._store.set_limits(memory_size=heap_bytes + OWN_BYTES)
         self._store.set_epoch_deadline(1000)
         self._ticker = _Ticker(engine)
         kind = next(each.type for each in module.imports if isinstance(each.type, MemoryType))
@@ -89,7 +92,7 @@ class Engine:
         }
         self._ask("start")
         runtime = self._ask("new_runtime")
-        self._ask("set_memory_limit", runtime, HEAP_BYTES)
+        self._ask("set_memory_limit", runtime, heap_bytes)
         self._ask("set_stack_size", runtime, STACK_BYTES)
         self._context = self._ask("new_context", runtime, 0)
         self._undefined = self._ask("undefined")

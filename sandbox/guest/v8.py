@@ -14,12 +14,16 @@ import ctypes
 import os
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from py_mini_racer._dll import init_mini_racer, mr_callback_func
 
 from sandbox.guest.engines import (
+    HEAP_BYTES,
+    MEBIBYTE,
     FlagsRefused,
     Handle,
     MakeEngine,
@@ -33,14 +37,10 @@ FLAGS = (
     "--single-threaded",  # no V8 threads, so that the zygote can fork
     "--jitless",  # no WebAssembly, and none of the compilers that V8's holes are found in
     "--no-compilation-cache",  # it would keep a text that is compiled once
-    "--max-heap-size=128",
     "--stack-size=256",
     "--disallow-code-generation-from-strings",
     "--enable-experimental-regexp-engine-on-excessive-backtracks",
 )
-
-HEAP_BYTES = 64 * 1024 * 1024
-"""Where a script is stopped. V8 looks only after a collection, hence its own 128 MB above."""
 
 # Value types of mini_racer.cc.
 _INTEGER, _TEXT, _UNDEFINED = 3, 5, 11
@@ -53,36 +53,41 @@ _NOTHING_THROWN = "null"
 scripts throw is caught by the realm."""
 
 
-def initialise() -> Any:
-    """Load V8 with our flags. A fork after this is safe; after the first isolate it is not."""
-    return init_mini_racer(flags=FLAGS, ignore_duplicate_init=True)
+def initialise(heap_bytes: int = HEAP_BYTES) -> Any:
+    """Load V8 with our flags. A fork after this is safe; after the first isolate it is not.
+
+    V8 looks at what a script may have only after a collection, hence twice as much of its own.
+    """
+    flags = f"--max-heap-size={2 * heap_bytes // MEBIBYTE}", *FLAGS
+    return init_mini_racer(flags=flags, ignore_duplicate_init=True)
 
 
-def load(_javascript: Path) -> MakeEngine:
+def load(_javascript: Path, heap_bytes: int = HEAP_BYTES) -> MakeEngine:
     """Load V8, and return what makes an engine whose flags are at work.
 
     Flags are the process's, and V8 lets nobody change them once it has begun: they are at work
     in all that are forked from here, if they are in one. Where that one does not say so each is
     asked itself: it may only have had no time, or no memory.
     """
-    initialise()
-    return Engine if _are_at_work() else proven
+    initialise(heap_bytes)
+    make: Callable[[int], Engine] = Engine if _are_at_work(heap_bytes) else proven
+    return partial(make, heap_bytes)
 
 
-def proven() -> Engine:
+def proven(heap_bytes: int) -> Engine:
     """Make an engine whose flags are at work. Raises FlagsRefused."""
-    engine = Engine()
+    engine = Engine(heap_bytes)
     prove(engine)
     return engine
 
 
-def _are_at_work() -> bool:
+def _are_at_work(heap_bytes: int) -> bool:
     """Whether a process says so that is made for it: this one must have no isolate."""
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            proven()
+            proven(heap_bytes)
             os.write(theirs, _AT_WORK)
         finally:
             os._exit(0)
@@ -97,8 +102,8 @@ def _are_at_work() -> bool:
 class Engine:
     """An engine is one isolate with one context."""
 
-    def __init__(self) -> None:
-        self._library = initialise()
+    def __init__(self, heap_bytes: int = HEAP_BYTES) -> None:
+        self._library = initialise(heap_bytes)
         self._answer: Handle = None
         self._answered = threading.Lock()
         self._answered.acquire()
@@ -110,7 +115,7 @@ class Engine:
 
         self._callback = callback  # ctypes does not keep it alive
         self._context = self._library.mr_init_context(callback)
-        self._library.mr_set_hard_memory_limit(self._context, HEAP_BYTES)
+        self._library.mr_set_hard_memory_limit(self._context, heap_bytes)
         self._undefined = self._library.mr_alloc_int_val(self._context, 0, _UNDEFINED)
         self._none = self.evaluate(b"[]", 5)
 

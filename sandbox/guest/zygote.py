@@ -22,19 +22,21 @@ from sandbox.guest.worker import Shared
 
 
 def main(
-    control_descriptor: int, engine: str, javascript: str, clock: str, nice: str = "0"
+    control_descriptor: int, engine: str, javascript: str, clock: str, nice: str, heap_mib: str
 ) -> None:
     """Serve requests on an outside socket until it closes.
 
     `javascript` is the absolute path of the folder with the files of third_party.py, `clock` how
-    time passes in scripts (scripts.py), `nice` how much lower the priority of all is.
+    time passes in scripts (scripts.py), `nice` how much lower the priority of all is, and
+    `heap_mib` what scripts have of memory.
     """
     os.nice(int(nice))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
     control = socket.socket(fileno=control_descriptor)
-    outside = layers.leave()
+    heap = int(heap_mib) * engines.MEBIBYTE
+    outside = layers.leave(heap)
     folder = Path(javascript)
-    shared = Shared(engines.load(engine, folder), realm(clock), rules(folder), outside)
+    shared = Shared(engines.load(engine, folder, heap), realm(clock), rules(folder), outside)
     gc.collect()
     gc.freeze()
     while True:

@@ -36,3 +36,6 @@ class SandboxOptions:
 
     nice: int = 0
     """How much lower the priority of its processes is than that of its owner."""
+
+    heap_mib: int = 64
+    """What a script may have of memory, in MiB."""

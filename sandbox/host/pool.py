@@ -54,6 +54,7 @@ class SandboxPool:
             unprotected=options.unprotected,
             clock=options.clock,
             nice=options.nice,
+            heap_mib=options.heap_mib,
         )
         self._spare = Spare(self._zygote)
         self._approval = Approval(self._zygote, options.idle_seconds, turn=self._checker_turn)

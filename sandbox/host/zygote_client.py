@@ -36,6 +36,7 @@ class ZygoteClient:
         unprotected: bool = False,
         clock: str = "frozen",
         nice: int = 0,
+        heap_mib: int = 64,
     ) -> None:
         """`javascript` is the absolute path of the folder with the files of third_party.py."""
         self._engine = engine
@@ -44,6 +45,7 @@ class ZygoteClient:
         self._unprotected = unprotected
         self._clock = clock
         self._nice = nice
+        self._heap_mib = heap_mib
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._lock = threading.Lock()
@@ -113,6 +115,7 @@ class ZygoteClient:
                 [
                     *(sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), paths),
                     *(self._engine, str(self._javascript), self._clock, str(self._nice)),
+                    str(self._heap_mib),
                 ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,

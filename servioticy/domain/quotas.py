@@ -64,6 +64,7 @@ LIVE_SUBSCRIPTIONS = "live-subscriptions"
 REQUESTS = "requests-waiting"
 UPDATES_WAITING = "updates-waiting"
 ATOMS, ATOM_BYTES = "atoms-waiting", "atom-bytes-waiting"
+FILES_KNOWN = "files-known"
 
 
 @cache
@@ -145,6 +146,7 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
         ),
         Quota(ATOMS, 100_000, "atoms that wait in the queues of workflows", None, Kind.OPEN),
         Quota(ATOM_BYTES, 268_435_456, "bytes of atoms that wait in the queues", None, Kind.OPEN),
+        Quota(FILES_KNOWN, 300_000, "files of workflows' stores", None, Kind.COUNTED),
     )
     return MappingProxyType({quota.name: quota for quota in each})
 

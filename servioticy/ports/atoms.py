@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from servioticy.domain.workflows.looking import Place
 from servioticy.domain.workflows.model import Workflow
 
 
@@ -72,8 +73,8 @@ class Look(NamedTuple):
     """What a store has of one stretch of its list, in the order of bytes."""
 
     files: Sequence[Seen] = ()
-    after: str = ""
-    """The list goes on behind this name."""
+    place: Place = Place()
+    """Where the list goes on."""
     upto: str | None = ""
     """The stretch ends with this name, which is its last one's; None: it goes to the end."""
     prefix: str = ""
@@ -94,6 +95,7 @@ class Work(NamedTuple):
     failed: int
     dead: int
     processor_us: int
+    mebibyte_ms: int = 0
 
 
 Works = Sequence[Work]

@@ -40,6 +40,8 @@ class Program(NamedTuple):
     owner: int | None = None
     """whose it is, of one of another tenant's: what its document meant by OWNER when it was
     accepted, whoever has that name now. None: nobody's that may be asked"""
+    lane: int = 0
+    """of several processes of it that work beside each other and keep nothing, which"""
 
 
 class Manifest(NamedTuple):

@@ -261,6 +261,11 @@ class Usage:
     per_million_updates: Price = setting(0.0, "price of a million updates accepted and computed")
     per_million_computations: Price = setting(0.0, "price of a million computations")
     per_processor_hour: Price = setting(0.04, "price of an hour of scripts' processor time")
+    per_gibibyte_hour: Price = setting(
+        0.0045,
+        "price of an hour of 1,024 MiB of memory that a procedure of a workflow may have, for as "
+        "long as it works",
+    )
     per_gigabyte: Price = setting(0.1, "price of 10^9 bytes of updates stored")
     per_million_atoms: Price = setting(
         0.0, "price of a million atoms that a step of a workflow has finished"

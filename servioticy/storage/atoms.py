@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
+from servioticy.domain.workflows.looking import Place
 from servioticy.domain.workflows.model import CUT, LOOK, Workflow
 from servioticy.ports.atoms import Atom, Look, Product, Queue, Seen, Waiting, Works
 from servioticy.storage.arrays import columns, numbers, texts
@@ -21,6 +22,8 @@ MAX_COLLECTED = 1_000
 """Atoms that a sink of one workflow keeps."""
 MAX_FILES = 100_000
 """Files of one workflow that are kept in mind; further ones come when others have gone."""
+MOST_FILES = 300_000
+"""The same of a tenant, if nothing else is said (the quota `files-known`)."""
 NOTHING_LEFT = (
     "the folder is empty, and had files; if they come back as they were they are not new"
 )
@@ -34,8 +37,10 @@ CHANNEL = "atoms"
 class PostgresAtoms:
     """Puts atoms, and lets them be taken."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, most_files: int = MOST_FILES) -> None:
+        """`most_files` are kept in mind of a tenant of which nothing else is said."""
         self._database = database
+        self._most_files = most_files
         self._sql = queries("atoms")
 
     # Who brings them
@@ -206,44 +211,65 @@ class PostgresAtoms:
         """Let new files wait to be cut, and the store be looked at again; returns how many wait.
 
         In one transaction with the end of the atom that this look was. Where there is more of the
-        list it goes on at once; of another version than that in force no further look is made.
+        list it goes on, at once or with the next look (`looking.py`); of another version than that
+        in force no further look is made.
         """
         whose = {"tenant": queue.tenant, "workflow": queue.workflow}
         with self._database.transaction():
+            self._rows("hold_looks", whose)
             if not self._rows("hold", {**whose, "id": id_, "instance": instance}):
                 return 0
+            new: Sequence[Seen] = ()
+            place, waits, is_full = look.place.again(), True, False
+            known = int(self._rows("known", whose)[0][0])
             if self._is_doubtful(whose, look):
-                look = look._replace(trouble=NOTHING_LEFT)
-            new, is_full = ([], False) if look.trouble else self._seen(whose, look)
-            goes_on = look.upto is not None and not look.trouble
+                place = Place()  # of what is behind a name the whole list tells
+                if not look.place.after:
+                    look = look._replace(trouble=NOTHING_LEFT)
+            elif not look.trouble:
+                new, known, is_full = self._seen(whose, look, known)
+                names = [each.key for each in look.files]
+                place, waits = look.place.following(names, look.upto, bool(new))
             products = [Product(id_, CUT, 0, _ticket(each)) for each in new]
             in_force = self.in_force(queue.tenant, queue.workflow)
             if in_force is not None and in_force[0] == queue.version:
-                body = orjson.dumps({"after": look.upto} if goes_on else {})
-                products.append(Product(id_, LOOK, 0 if goes_on else every_ms, body))
-            told = {"trouble": look.trouble[:MAX_REASON].replace("\0", "\ufffd")}
-            self._rows("note_look", {**whose, **told, "is_full": is_full, "now": now_ms})
+                products.append(Product(id_, LOOK, every_ms if waits else 0, place.body()))
+            trouble = look.trouble[:MAX_REASON].replace("\0", "\ufffd")
+            told = {"trouble": trouble, "is_full": is_full, "known": known, "now": now_ms}
+            self._rows("note_look", {**whose, **told})
             self.finish(queue, instance, [id_], products, now_ms)
         return len(new)
 
     def _is_doubtful(self, whose: Mapping[str, object], look: Look) -> bool:
-        """Whether all is gone that was known, of what may be away as well."""
+        """Whether all is gone that was known there, of what may be away as well."""
         if look.is_sure or look.files or look.upto is not None or look.trouble:
             return False
-        ((count, _),) = self._rows("known_files", {**whose, "keys": []})
-        return int(count) > 0
+        return bool(self._rows("knows_behind", {**whose, "after": look.place.after}))
 
-    def _seen(self, whose: Mapping[str, object], look: Look) -> tuple[list[Seen], bool]:
-        """Keep in mind which files there are; returns the new ones, and whether it is too many."""
+    def _seen(
+        self, whose: Mapping[str, object], look: Look, known: int
+    ) -> tuple[list[Seen], int, bool]:
+        """Keep in mind which files there are.
+
+        Returns the new ones, how many of the workflow are known now of as many as were `known`,
+        and whether there are too many.
+        """
         keys = [each.key for each in look.files]
-        self._rows("forget_files", {**whose, "after": look.after, "upto": look.upto, "keys": keys})
-        ((count, known),) = self._rows("known_files", {**whose, "keys": keys})
-        others = [each for each in keys if each not in set(known)]
-        kept = {*known, *others[: max(0, MAX_FILES - int(count))]}
-        files = [each for each in look.files if each.key in kept]
-        values = {"keys": [each.key for each in files], "etags": [each.etag for each in files]}
-        new = {key for (key,) in self._rows("see_files", {**whose, **values})}
-        return [each for each in files if each.key in new], len(files) < len(look.files)
+        stretch = {"after": look.place.after, "upto": look.upto, "keys": keys}
+        known -= self._count("forget_files", {**whose, **stretch})
+        had = dict(self._rows("known_files", {**whose, "keys": keys}))
+        ((others, most),) = self._rows("room", {**whose, "most": self._most_files})
+        room = max(0, min(MAX_FILES, int(most) - int(others)) - known)
+        unknown = set([each for each in keys if each not in had][:room])
+        wanted = [
+            each
+            for each in look.files
+            if (each.key in unknown or had.get(each.key, each.etag) != each.etag)
+        ]
+        values = {"keys": [each.key for each in wanted], "etags": [each.etag for each in wanted]}
+        new = {key for (key,) in self._rows("see_files", {**whose, **values})} if wanted else set()
+        is_full = len(had) + len(unknown) < len(keys)
+        return [each for each in wanted if each.key in new], known + len(new - had.keys()), is_full
 
     def public_id(self, tenant: int) -> str:
         """Return by what others know a tenant; empty: it is gone."""
@@ -253,8 +279,9 @@ class PostgresAtoms:
     def note(self, works: Works) -> None:
         """Add to the account of the present hour."""
         names = ("tenants", "workflows", "steps", "atoms", "made", "failed", "dead")
-        told = columns(works, 8)
-        values = dict(zip((*names, "processor_us"), map(list, told), strict=True))
+        told = columns(works, 9)
+        amounts = ("processor_us", "mebibyte_ms")
+        values = dict(zip((*names, *amounts), map(list, told), strict=True))
         self._rows("note", values)
 
     def _count(self, name: str, values: Mapping[str, object]) -> int:

@@ -38,6 +38,7 @@ QUOTA = {
     "callback_tests": "subscriptions",
     "put_off": "updates-waiting",
     "atoms": "atoms-waiting",
+    "workflow_files": "files-known",  # and MAX_FILES of a workflow
     "job_items": "documents",
     "backfilled": "stored-bytes",  # and MOST_MADE rows of a backfill
 }
@@ -65,7 +66,6 @@ CONSTANT = {
     "claims": "api.resources.claim_codes.MOST_USES",
     "workflows": "api.resources.workflows.MAX_WORKFLOWS",
     "workflow_versions": "api.resources.workflows.MAX_VERSIONS",
-    "workflow_files": "servioticy.storage.atoms.MAX_FILES",
     "workflow_looks": "api.resources.workflows.MAX_WORKFLOWS",  # one of each
     "dead_atoms": "servioticy.storage.atoms.MAX_DEAD",
     "collected_atoms": "servioticy.storage.atoms.MAX_COLLECTED",

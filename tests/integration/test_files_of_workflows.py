@@ -8,6 +8,8 @@ import orjson
 import pytest
 from workflow_builders import a_document, a_queue, a_workflow
 
+from servioticy.domain.workflows import looking
+from servioticy.domain.workflows.looking import Place
 from servioticy.domain.workflows.model import CUT, LOOK
 from servioticy.ports.atoms import Look, Seen
 from servioticy.storage import atoms as storage
@@ -54,10 +56,9 @@ def looked(
 ) -> int:
     """Take the look that waits, and see these: NAME or NAME=CONTENT."""
     (own,) = atoms.take(TO_LOOK, 1, 1, now, now + 90_000)
-    after = orjson.loads(own.body).get("after", "")
     pairs = [each.partition("=") for each in files]
     seen = [Seen(name, content or "1", 9) for name, _, content in pairs]
-    look = Look(seen, after, upto, trouble=trouble, is_sure=is_sure)
+    look = Look(seen, Place.read(own.body), upto, trouble=trouble, is_sure=is_sure)
     return atoms.look(TO_LOOK, 1, own.id, look, EVERY, now)
 
 
@@ -200,3 +201,74 @@ def test_a_workflow_that_is_gone_is_looked_for_no_more(
 def test_a_tenant_is_known_by_its_public_id(owner: Database, atoms: PostgresAtoms) -> None:
     assert owner.rows("SELECT public_id FROM tenants") == [(atoms.public_id(1),)]
     assert atoms.public_id(2) == ""
+
+
+def test_how_many_are_known_is_counted_as_they_come_and_go(
+    owner: Database, atoms: PostgresAtoms
+) -> None:
+    """By looks, and not by counting them each time; one with other content is the same file."""
+
+    def counted() -> int:
+        told = owner.rows(
+            "SELECT known, (SELECT count(*) FROM workflow_files) FROM workflow_looks"
+        )
+        ((noted, there),) = told
+        assert noted == there
+        return int(noted)
+
+    for now, files in enumerate((["a", "b", "c"], ["a", "b=2", "c"], ["c", "d"], ["d"])):
+        looked(atoms, *files, now=NOW + now * EVERY)
+        assert counted() == len(files)
+
+
+def test_a_tenants_workflows_keep_so_many_files_in_mind_together(
+    dsn: str, owner: Database
+) -> None:
+    """What is known of another one counts, and so does what an operator has given."""
+    database = Database(dsn, role=Role.DELIVERY)
+    few = PostgresAtoms(database, most_files=3)
+    owner.rows(
+        "INSERT INTO workflows (id, tenant_id, created_at, updated_at) VALUES ('x', 1, 0, 0);"
+        "INSERT INTO workflow_looks (workflow, tenant_id, looked_at, trouble, is_full, known)"
+        " VALUES ('x', 1, 0, '', false, 1)"
+    )
+
+    assert looked(few, "a", "b", "c") == 2
+    assert owner.rows("SELECT is_full FROM workflow_looks WHERE workflow = 'w'") == [(True,)]
+    owner.rows("INSERT INTO quotas (tenant_id, name, most) VALUES (1, 'files-known', 4)")
+    assert looked(few, "a", "b", "c", now=NOW + EVERY) == 1
+    assert known(owner) == ["a", "b", "c"]
+    database.close()
+
+
+def test_a_long_list_without_anything_new_goes_on_with_the_next_look(
+    owner: Database, atoms: PostgresAtoms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is behind its end is looked for first then."""
+    monkeypatch.setattr(looking, "LOOK_PAGES", 2)
+    for names in ("a", "b", "c", "d"):
+        owner.rows("INSERT INTO workflow_files VALUES ('w', 1, %(key)s, '1')", {"key": names})
+
+    assert looked(atoms, "a", upto="a") == 0
+    assert looked(atoms, "b", upto="b") == 0
+    assert atoms.take(TO_LOOK, 2, 1, NOW + EVERY - 1, UNTIL) == []
+    assert looked(atoms, "c", upto="c", now=NOW + EVERY) == 0
+    assert looked(atoms, "d", "e", now=NOW + EVERY) == 1
+    (own,) = atoms.take(TO_LOOK, 1, 1, NOW + 2 * EVERY, NOW + 3 * EVERY)
+
+    assert Place.read(own.body) == Place("e", 0, "e", back="")
+    assert known(owner) == ["a", "b", "c", "d", "e"]
+
+
+def test_the_end_of_a_folder_that_is_empty_is_looked_at_as_a_whole(
+    owner: Database, atoms: PostgresAtoms
+) -> None:
+    """Its last files may have gone, or its mount: the whole list tells, nothing is forgotten."""
+    assert looked(atoms, "a", "b", upto="b", is_sure=False) == 2
+    owner.rows("INSERT INTO workflow_files VALUES ('w', 1, 'c', '1')")
+
+    assert looked(atoms, is_sure=False) == 0
+
+    assert known(owner) == ["a", "b", "c"]
+    (own,) = atoms.take(TO_LOOK, 1, 1, NOW + EVERY, UNTIL + EVERY)
+    assert Place.read(own.body) == Place()

@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from functions.files import columns as files
+from functions.files import columns_process
 from functions.files.columns import Columns
 from functions.files.columns_process import Reader
 from functions.files.records import BadFile
@@ -117,7 +118,7 @@ def test_of_a_row_that_is_too_large_nothing_leaves_the_process_that_reads(tmp_pa
 
     about, *lines = Reader().answer(orjson.dumps(asked)).split(b"\n")
 
-    assert orjson.loads(about) == {"next": 3}
+    assert orjson.loads(about)["next"] == 3
     assert [len(each) for each in lines] == [longest, 0, 0]
 
 
@@ -222,3 +223,105 @@ def test_a_tenants_own_copies_go_before_others(tmp_path: Path) -> None:
 
     assert [key[:2] for key in own._copies] == [("one", "a"), ("many", "c")]
     own.close()
+
+
+def test_several_files_go_on_each_where_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read in turn none is begun anew, and none is gone through to where it had come."""
+    opened: list[str] = []
+    real = parquet.ParquetFile
+
+    def noted(path: str, *others: Any, **more: Any) -> Any:
+        opened.append(path)
+        return real(path, *others, **more)
+
+    monkeypatch.setattr(columns_process.parquet, "ParquetFile", noted)
+    paths = []
+    for name in ("a", "b", "c"):
+        paths.append(str(tmp_path / name))
+        rows = [{"n": f"{name}{n}"} for n in range(500)]
+        parquet.write_table(pa.Table.from_pylist(rows), paths[-1], 200)
+    reader, found, at = Reader(), dict[str, list[str]](), dict.fromkeys(paths, 0)
+    for _ in range(9):
+        for path in paths:
+            asked = {"file": path, "at": at[path], "most": 60, "bytes": 10**6, "longest": 10**4}
+            about, *lines = reader.answer(orjson.dumps(asked)).split(b"\n")
+            found.setdefault(path, []).extend(orjson.loads(each)["n"] for each in lines)
+            at[path] = orjson.loads(about)["next"]
+
+    assert {path[-1]: rows for path, rows in found.items()} == {
+        name: [f"{name}{n}" for n in range(500)] for name in ("a", "b", "c")
+    }
+    assert opened == paths
+    assert reader._open == {}
+
+
+def test_places_that_are_gone_on_from_are_few_and_those_of_copies_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is not among them goes on exactly all the same."""
+    monkeypatch.setattr(columns_process, "MOST_OPEN", 2)
+    reader = Reader()
+    for name in ("a", "b", "c"):
+        parquet.write_table(pa.Table.from_pylist([{"n": n} for n in range(9)]), tmp_path / name)
+
+    def read(name: str, at: int) -> list[int]:
+        asked = {"file": str(tmp_path / name), "at": at, "most": 3, "bytes": 999, "longest": 99}
+        _, *lines = reader.answer(orjson.dumps(asked)).split(b"\n")
+        return [orjson.loads(each)["n"] for each in lines]
+
+    for name in ("a", "b", "c"):
+        assert read(name, 0) == [0, 1, 2]
+    assert [Path(path).name for path, _ in reader._open] == ["b", "c"]
+    assert read("a", 3) == [3, 4, 5]
+    (tmp_path / "a").unlink()
+
+    assert read("c", 3) == [3, 4, 5]
+    assert [Path(path).name for path, _ in reader._open] == ["c"]
+
+
+def test_what_others_have_open_is_let_go_where_memory_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file is told to be none because of what was read of others."""
+    path = tmp_path / "a"
+    parquet.write_table(pa.Table.from_pylist([{"n": n} for n in range(9)]), path)
+    reader = Reader()
+    asked = {"file": str(path), "at": 0, "most": 3, "bytes": 999, "longest": 99}
+    reader.answer(orjson.dumps(asked))
+    real = parquet.ParquetFile
+
+    def missing(*given: Any, **more: Any) -> Any:
+        if reader._open:
+            raise MemoryError
+        return real(*given, **more)
+
+    monkeypatch.setattr(columns_process.parquet, "ParquetFile", missing)
+    about, *lines = reader.answer(orjson.dumps({**asked, "at": 5})).split(b"\n")
+
+    assert orjson.loads(about)["next"] == 8
+    assert [orjson.loads(each)["n"] for each in lines] == [5, 6, 7]
+
+
+def test_a_process_that_dies_in_the_middle_goes_on_exactly(
+    columns: Columns, tmp_path: Path
+) -> None:
+    """In the middle of a row group of each of two files that are cut in turn."""
+    stores = {}
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        stores[name] = written([{"n": f"{name}{n}"} for n in range(250)], folder, 100)
+    found: dict[str, list[str]] = {name: [] for name in stores}
+    at: dict[str, int | None] = dict.fromkeys(stores, 0)
+    for turn in range(4):
+        for name, store in stores.items():
+            portion = columns.rows(store, store.file, f"dies {name}", at[name] or 0, 70)
+            found[name] += [orjson.loads(each)["n"] for each in portion.atoms]
+            at[name] = portion.at
+            if turn == 1:
+                columns._process.stop()
+
+    assert found == {name: [f"{name}{n}" for n in range(250)] for name in stores}
+    assert at == {"a": None, "b": None}

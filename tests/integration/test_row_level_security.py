@@ -69,6 +69,7 @@ ALL_TENANTS = {
         "console_sessions",
         *("workflows", "workflow_versions", "atoms", "atom_counts", "dead_atoms"),
         *("collected_atoms", "workflow_instances", "workflow_hours"),
+        *("operator_versions", "operator_grants", "operator_runs"),
     },
 }
 """Of which tables each role sees rows of no certain tenant: who adds one says it here."""

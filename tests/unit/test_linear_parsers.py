@@ -46,6 +46,7 @@ NOT_OF_CLIENTS = {
     "api/exports/columns.py": "names that a document has declared, for a file that is written",
     "api/exports/comma_separated.py": "cells that are written",
     "servioticy/domain/scripts.py": "errors of scripts, cut by the sandbox",
+    "servioticy/domain/workflows/looking.py": "what the platform has stored",
     "api/fleets/groups.py": "documents as they are stored",
     "api/fleets/jobs.py": "what the platform has stored",
     "api/fleets/making.py": "what the platform has stored",

@@ -8,6 +8,7 @@ import pytest
 from workflow_builders import CODE, a_document, a_workflow
 
 from servioticy.domain.documents.errors import BadDocument
+from servioticy.domain.program_code import ProgramCode
 from servioticy.domain.workflows import reading
 from servioticy.domain.workflows.model import COLLECT, STREAM
 from servioticy.domain.workflows.picture import picture
@@ -17,6 +18,10 @@ from servioticy.domain.workflows.reading import parse_workflow
 
 def with_procedure(**more: Any) -> dict[str, Any]:
     return a_document(procedures={"clean": {"code": CODE, **more}})
+
+
+def with_program(operator: Any, **more: Any) -> dict[str, Any]:
+    return a_document(procedures={"clean": {"operator": operator, **more}})
 
 
 LINKS = [["source", "a"], ["a", "b"], ["b", "sink"]]
@@ -41,6 +46,25 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (with_procedure(attempts=0), "/procedures/clean/attempts", "from 1 to 20"),
     (with_procedure(attempts=True), "/procedures/clean/attempts", "from 1 to 20"),
     (with_procedure(delay=43_201), "/procedures/clean/delay", "from 0 to 43200"),
+    (with_procedure(memory=65), "/procedures/clean/memory", "is one of 32, 64, 128, 256"),
+    (with_procedure(memory=True), "/procedures/clean/memory", "is one of 32"),
+    (with_procedure(operator={}), "/procedures/clean/operator", "not both"),
+    (with_program(None), "/procedures/clean/operator", "is a JSON object"),
+    (with_program({"version": 1}), "/procedures/clean/operator/name", "that you have pushed"),
+    (with_program({"name": "a/b"}), "/procedures/clean/operator/name", "of your own"),
+    (with_program({"name": "a" * 64}), "/procedures/clean/operator/name", "at most 63"),
+    (with_program({"name": "a"}), "/procedures/clean/operator/version", "is the number"),
+    (
+        with_program({"name": "a", "version": 2**31}),
+        "/procedures/clean/operator/version",
+        "is the number",
+    ),
+    (with_program({"name": "a", "x": 1}), "/procedures/clean/operator/x", "has no 'x'"),
+    (
+        with_program({"name": "a", "version": 1}, memory=64),
+        "/procedures/clean/memory",
+        "operator.json says it",
+    ),
     (with_procedure(reserved=-1), "/procedures/clean/reserved", "from 0 to 1000"),
     (with_procedure(takes=" "), "/procedures/clean/takes", "names a type"),
     (with_procedure(makes=None), "/procedures/clean/makes", "names a type"),
@@ -143,3 +167,11 @@ def test_nothing_of_a_document_is_markup_in_its_picture() -> None:
 )
 def test_what_an_atom_can_be(atom: bytes, fault: str) -> None:
     assert fault_of(atom) == fault
+
+
+def test_a_procedure_may_be_a_program() -> None:
+    (program,) = parse_workflow(with_program({"name": "score", "version": 2})).procedures
+    (code,) = parse_workflow(with_procedure(memory=128)).procedures
+
+    assert program.program == ProgramCode("score", 2)
+    assert (code.program, code.memory_mib) == (None, 128)

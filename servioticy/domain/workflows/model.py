@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from servioticy.domain.model import StreamRef
+from servioticy.domain.program_code import ProgramCode
 
 SOURCE, SINK = "source", "sink"
 """What links call the beginning and the end; no procedure is called so."""
@@ -26,6 +27,9 @@ MAX_ATOM_BYTES = 32_768
 MAX_MADE = 100
 """Atoms that a procedure makes of one."""
 
+CODE_MEMORY, CODE_MEMORIES = 64, (32, 64, 128, 256)
+"""MiB that code of a procedure may have: usually, and all that can be chosen."""
+
 SOURCE_ATTEMPTS = 10
 """At a file that cannot be read; what is wrong with the file itself is told at once."""
 SINK_ATTEMPTS = 20
@@ -38,12 +42,17 @@ class Procedure:
 
     name: str
     code: str
+    """JavaScript; empty where a program is run."""
     attempts: int
     """So often an atom is tried before it is a dead letter."""
     delay_ms: int
     """So long an atom waits before it is to be taken."""
     reserved: int
     """Of its tenant's instances so many are for nobody else."""
+    memory_mib: int = CODE_MEMORY
+    """What its code may have, one of CODE_MEMORIES; of a program its manifest tells."""
+    program: ProgramCode | None = None
+    """The tenant's own program that is run in the place of code; None: code is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from servioticy.domain.workflows.model import (
     Procedure,
     Workflow,
 )
+from servioticy.domain.workflows.running import memory_of, program_of
 
 MAX_DOCUMENT_BYTES = 131_072
 MAX_PROCEDURES = 20
@@ -50,7 +51,9 @@ MAX_RESERVED = 1_000
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,50}")
 _TYPE = re.compile(r"[A-Za-z0-9_.-]{1,50}")
 _KEYS = ("name", "source", "procedures", "links", "sink")
-_PROCEDURE_KEYS = ("code", "attempts", "delay", "reserved", "takes", "makes")
+_PROCEDURE_KEYS = (
+    *("code", "operator", "memory", "attempts", "delay", "reserved", "takes", "makes"),
+)
 _SOURCES = {HTTP: (), STREAM: ("serviceObject", "stream"), FILES: FILES_KEYS}
 _SINKS = {STREAM: ("serviceObject", "stream"), CALLBACK: ("url",), COLLECT: (), NONE: ()}
 MAX_URL = 2_000
@@ -176,12 +179,15 @@ def _procedures(content: Any) -> tuple[dict[str, Procedure], _Types]:
         if not isinstance(each, dict):
             raise own.bad("is a JSON object", WRONG_TYPE)
         _known(each, _PROCEDURE_KEYS, own)
+        program = program_of(each, own)
         found[name] = Procedure(
             name,
-            _code(each.get("code"), own.at("code", words="code")),
+            "" if program else _code(each.get("code"), own.at("code", words="code")),
             _number(each, "attempts", ATTEMPTS, 1, MAX_ATTEMPTS, own),
             1000 * _number(each, "delay", 0, 0, MAX_DELAY_SECONDS, own),
             _number(each, "reserved", 0, 0, MAX_RESERVED, own),
+            memory_of(each, own),
+            program,
         )
         types[name] = _type(each, "takes", own), _type(each, "makes", own)
     return found, types
@@ -189,7 +195,7 @@ def _procedures(content: Any) -> tuple[dict[str, Procedure], _Types]:
 
 def _code(code: Any, part: Part) -> str:
     if code is None:
-        raise part.bad("a procedure has it: `function(atom) {...}`", REQUIRED)
+        raise part.bad("a procedure has it: `function(atom) {...}`, or an operator", REQUIRED)
     if not isinstance(code, str):
         raise part.bad("is text", WRONG_TYPE)
     if len(code) > MAX_CODE:

@@ -291,13 +291,13 @@ DELETE FROM atom_counts AS counted
 -- Between tenants: what was done for all of them is noted together.
 -- What steps have done, on the account of the present hour.
 INSERT INTO workflow_hours AS noted (tenant_id, workflow, step, hour, atoms, made, failed, dead,
-                                     processor_us)
+                                     processor_us, mebibyte_ms)
 SELECT workflows.tenant_id, did.workflow, did.step, this_hour(), did.atoms, did.made, did.failed,
-       did.dead, did.processor_us
+       did.dead, did.processor_us, did.mebibyte_ms
   FROM unnest(%(tenants)s::bigint[], %(workflows)s::text[], %(steps)s::text[],
               %(atoms)s::bigint[], %(made)s::bigint[], %(failed)s::bigint[], %(dead)s::bigint[],
-              %(processor_us)s::bigint[])
-       AS did (tenant_id, workflow, step, atoms, made, failed, dead, processor_us)
+              %(processor_us)s::bigint[], %(mebibyte_ms)s::bigint[])
+       AS did (tenant_id, workflow, step, atoms, made, failed, dead, processor_us, mebibyte_ms)
   JOIN workflows ON workflows.id = did.workflow
    AND workflows.tenant_id = did.tenant_id
  ORDER BY did.workflow, did.step
@@ -306,7 +306,12 @@ SELECT workflows.tenant_id, did.workflow, did.step, this_hour(), did.atoms, did.
        made = noted.made + excluded.made,
        failed = noted.failed + excluded.failed,
        dead = noted.dead + excluded.dead,
-       processor_us = noted.processor_us + excluded.processor_us;
+       processor_us = noted.processor_us + excluded.processor_us,
+       mebibyte_ms = noted.mebibyte_ms + excluded.mebibyte_ms;
+
+-- hold_looks --
+-- Until the transaction ends: nobody else looks for this workflow, or changes what is looked for.
+SELECT pg_advisory_xact_lock(hashtextextended(%(workflow)s, 300));
 
 -- hold --
 -- Nobody else does anything with an atom until the transaction ends, if it is still this instance's.
@@ -317,26 +322,59 @@ SELECT id
    AND taken_by = %(instance)s
    FOR UPDATE;
 
--- known_files --
--- How many files of a workflow are kept in mind, and which of these.
-SELECT count(*), coalesce(array_agg(key) FILTER (WHERE key = ANY(%(keys)s::text[])), '{}')
-  FROM workflow_files
+-- known --
+-- How many files of a workflow are kept in mind.
+SELECT coalesce(max(known), 0)
+  FROM workflow_looks
  WHERE workflow = %(workflow)s
    AND tenant_id = %(tenant)s;
 
--- forget_files --
--- Those that their store has not any more, of a stretch of its list.
-DELETE FROM workflow_files
+-- room --
+-- How many files of a tenant's other workflows are kept in mind, and how many of all may be.
+SELECT coalesce(sum(known), 0)::bigint,
+       coalesce((SELECT most
+                   FROM quotas
+                  WHERE tenant_id = %(tenant)s
+                    AND name = 'files-known'), %(most)s)
+  FROM workflow_looks
+ WHERE workflow <> %(workflow)s
+   AND tenant_id = %(tenant)s;
+
+-- knows_behind --
+-- Whether a file is kept in mind that stands behind this name in the list.
+SELECT 1
+  FROM workflow_files
  WHERE workflow = %(workflow)s
    AND tenant_id = %(tenant)s
    AND key > %(after)s COLLATE "C"
-   AND (%(upto)s IS NULL OR key <= %(upto)s COLLATE "C")
-   AND key <> ALL(%(keys)s::text[])
-   AND EXISTS (SELECT FROM workflows
-                WHERE id = %(workflow)s AND tenant_id = %(tenant)s);
+ LIMIT 1;
+
+-- known_files --
+-- Which of these are kept in mind, and with which content.
+SELECT key, etag
+  FROM workflow_files
+ WHERE workflow = %(workflow)s
+   AND tenant_id = %(tenant)s
+   AND key = ANY(%(keys)s::text[]);
+
+-- forget_files --
+-- Those that their store has not any more, of a stretch of its list.
+WITH gone AS (
+    DELETE FROM workflow_files
+     WHERE workflow = %(workflow)s
+       AND tenant_id = %(tenant)s
+       AND key > %(after)s COLLATE "C"
+       AND (%(upto)s IS NULL OR key <= %(upto)s COLLATE "C")
+       AND key <> ALL(%(keys)s::text[])
+       AND EXISTS (SELECT FROM workflows
+                    WHERE id = %(workflow)s AND tenant_id = %(tenant)s)
+    RETURNING key
+)
+SELECT count(*)
+  FROM gone;
 
 -- see_files --
--- Files of a list are known from now on: those come back that were not, or had other content.
+-- These, which are not known or had other content, are known from now on.
 INSERT INTO workflow_files AS known (workflow, tenant_id, key, etag)
 SELECT %(workflow)s, %(tenant)s, given.key, given.etag
   FROM unnest(%(keys)s::text[], %(etags)s::text[]) AS given (key, etag)
@@ -345,21 +383,21 @@ SELECT %(workflow)s, %(tenant)s, given.key, given.etag
  ORDER BY given.key
     ON CONFLICT (workflow, key) DO UPDATE
    SET etag = excluded.etag
- WHERE known.etag <> excluded.etag
-   AND known.tenant_id = %(tenant)s
+ WHERE known.tenant_id = %(tenant)s
 RETURNING key;
 
 -- note_look --
 -- How a look at a store has ended; the workflow may be gone.
-INSERT INTO workflow_looks (workflow, tenant_id, looked_at, trouble, is_full)
-SELECT id, tenant_id, %(now)s, %(trouble)s, %(is_full)s
+INSERT INTO workflow_looks (workflow, tenant_id, looked_at, trouble, is_full, known)
+SELECT id, tenant_id, %(now)s, %(trouble)s, %(is_full)s, %(known)s
   FROM workflows
  WHERE id = %(workflow)s
    AND tenant_id = %(tenant)s
     ON CONFLICT (workflow) DO UPDATE
    SET looked_at = excluded.looked_at,
        trouble = excluded.trouble,
-       is_full = excluded.is_full;
+       is_full = excluded.is_full,
+       known = excluded.known;
 
 -- public_id --
 -- By what others know the tenant.

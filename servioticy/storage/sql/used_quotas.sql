@@ -129,3 +129,9 @@ SELECT count(*)
 SELECT count(*)
   FROM members
  WHERE tenant_id = %(tenant)s;
+
+-- files_known --
+-- Of all workflows that have files as their source.
+SELECT coalesce(sum(known), 0)::bigint
+  FROM workflow_looks
+ WHERE tenant_id = %(tenant)s;

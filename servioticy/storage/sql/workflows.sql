@@ -138,7 +138,7 @@ SELECT count(*), pg_notify('atoms', '')::text
 -- hours --
 -- What each step has done since.
 SELECT step, sum(atoms)::bigint, sum(made)::bigint, sum(failed)::bigint, sum(dead)::bigint,
-       sum(processor_us)::bigint, min(hour)
+       sum(processor_us)::bigint, sum(mebibyte_ms)::bigint
   FROM workflow_hours
  WHERE workflow = %(id)s
    AND tenant_id = %(tenant)s
@@ -205,6 +205,10 @@ DELETE FROM workflow_hours
                          LIMIT %(most)s))
 RETURNING hour;
 
+-- hold_looks --
+-- Until the transaction ends nobody looks for it: what is deleted then is all that there is.
+SELECT pg_advisory_xact_lock(hashtextextended(%(id)s, 300));
+
 -- look --
 -- The store of its files is looked at from now on, as this version says.
 INSERT INTO atoms (tenant_id, workflow, version, step, visible_at, entered_at, body)
@@ -231,9 +235,28 @@ DELETE FROM workflow_files
 
 -- files --
 -- How its store was when it was looked at last, and how many files of it are kept in mind.
-SELECT looked_at, trouble, is_full,
-       (SELECT count(*) FROM workflow_files
-         WHERE workflow = %(id)s AND tenant_id = %(tenant)s)
+SELECT looked_at, trouble, is_full, known
   FROM workflow_looks
  WHERE workflow = %(id)s
    AND tenant_id = %(tenant)s;
+
+-- used --
+-- What the tenant's workflows have done in these hours, summed up by what is asked for, a page at a
+-- time.
+SELECT key, sum(atoms)::bigint, sum(made)::bigint, sum(failed)::bigint, sum(dead)::bigint,
+       sum(processor_us)::bigint, sum(mebibyte_ms)::bigint
+  FROM (SELECT CASE %(by)s
+               WHEN 'hour' THEN lpad(hour::text, 16, '0')
+               WHEN 'day' THEN lpad((hour / 86400000 * 86400000)::text, 16, '0')
+               WHEN 'workflow' THEN workflow
+               WHEN 'step' THEN workflow || '/' || step
+               ELSE '' END COLLATE "C" AS key,
+               workflow_hours.atoms, made, failed, dead, processor_us, mebibyte_ms
+          FROM workflow_hours
+         WHERE workflow_hours.tenant_id = %(tenant)s
+           AND hour >= %(from)s
+           AND hour <= %(to)s) AS done
+ WHERE key > %(after)s OR %(after)s IS NULL
+ GROUP BY key
+ ORDER BY key
+ LIMIT %(rows)s;

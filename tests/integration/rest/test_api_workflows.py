@@ -9,7 +9,7 @@ import orjson
 import pytest
 from api_builders import SIMPLE, Caller, Served
 from fleet_builders import get, post
-from workflow_builders import a_document, a_queue
+from workflow_builders import CODE, a_document, a_queue
 
 from api.app import SERVICES
 from api.resources import workflows
@@ -394,3 +394,67 @@ def test_another_source_knows_none_of_its_files_yet(alice: Caller, served: Serve
     post(alice, f"/workflows/{id_}", a_document(), 200, "PUT")
     assert "files" not in get(alice, f"/workflows/{id_}/status")
     assert asked.take(a_queue(tenant, id_, 3, LOOK), 1, 1, NOW_MS * 2, NOW_MS * 3) == []
+
+
+def test_a_document_is_looked_at_and_its_cost_estimated_before_it_lives(
+    served: Served, alice: Caller
+) -> None:
+    """By assumptions first, and for a new version by what was measured."""
+    document = a_document(procedures={"clean": {"code": CODE, "memory": 128}})
+    first = post(alice, "/workflows?dry-run=true", document, 200)["estimate"]
+    assert first["steps"]["clean"]["measured"] is False
+    assert first["steps"]["clean"]["gibibyteHours"] == pytest.approx(128 / 1024 * 1_000 / 3_600)
+    assert get(alice, "/workflows")["data"] == []
+
+    id_ = made(alice, document)
+    work = Work(tenant_of(served, alice), id_, "clean", 1_000, 500, 0, 0, 2_000_000, 128_000)
+    queues(served).note([work])
+    again = post(alice, f"/workflows/{id_}?dry-run=true", document, 200, "PUT")["estimate"]
+
+    assert again["steps"]["clean"]["measured"] is True
+    assert again["steps"]["clean"]["processorSeconds"] == pytest.approx(2_000)
+    assert again["steps"]["sink"]["atoms"] == 500_000
+    assert get(alice, f"/workflows/{id_}")["version"] == 1
+    wrong = post(alice, "/workflows?dry-run=true", a_document(sink={}), 400)
+    assert wrong["pointer"] == "/sink"
+    assert alice.ask("POST", "/workflows?dry-run=maybe", json=document).status_code == 400
+
+
+def test_what_workflows_have_done_is_summed_up_with_its_cost(
+    served: Served, alice: Caller, bob: Caller
+) -> None:
+    """By hour, workflow and step; of nobody else's."""
+    id_, other = made(alice), made(bob)
+    for caller, workflow in ((alice, id_), (bob, other)):
+        own = tenant_of(served, caller)
+        works = [
+            Work(own, workflow, step, 10, 10, 1, 0, 3_600_000, 1_024 * 3_600)
+            for step in ("clean", "sink")
+        ]
+        queues(served).note(works)
+    now = served.platform.ports.statements("workflows").rows(
+        "hours", id=id_, tenant=tenant_of(served, alice), since=0
+    )
+    assert len(now) == 2
+    everything = "from=0&to=4000000000000000"
+
+    (all_,) = get(alice, f"/usage/workflows?{everything}")["data"]
+    steps = get(alice, f"/usage/workflows?{everything}&by=step")["data"]
+    (workflow,) = get(alice, f"/usage/workflows?{everything}&by=workflow")["data"]
+    (hour,) = get(alice, f"/usage/workflows?{everything}&by=hour")["data"]
+
+    assert (all_["atoms"], all_["failed"], all_["processorSeconds"]) == (20, 2, 7.2)
+    assert all_["gibibyteHours"] == pytest.approx(0.002)
+    assert all_["cost"] == pytest.approx(0.002 * 0.04 + 0.002 * 0.0045)
+    assert [(each["workflow"], each["step"]) for each in steps] == [(id_, "clean"), (id_, "sink")]
+    assert workflow["workflow"] == id_
+    assert hour["hour"] % 3_600_000 == 0
+
+
+def test_a_program_that_nobody_has_pushed_is_no_procedure(alice: Caller) -> None:
+    document = a_document(procedures={"clean": {"operator": {"name": "gone", "version": 1}}})
+
+    told = post(alice, "/workflows", document, 400)
+
+    assert told["pointer"] == "/procedures/clean/operator"
+    assert "no version 1 of a program gone" in told["message"]

@@ -32,6 +32,10 @@ class Quotas:
     def brimming(self, atoms: Mapping[int, int]) -> Collection[int]:
         return ()
 
+    def silent(self) -> Collection[int]:
+        """Return nobody."""
+        return ()
+
 
 class Store:
     """Of the innocent tenant so many versions have an atom each, of the other all are delayed.

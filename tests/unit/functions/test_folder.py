@@ -146,10 +146,10 @@ def test_trouble_below_the_root_is_no_end_of_anything(
     put(tmp_path / "sub" / "file")
     store = LocalFolder(str(tmp_path), NOW)
     (file,) = store.page("", "").files
-    for function, name in (("open", b"sub"), ("open", b"file"), ("stat", "file")):
+    for function, name in (("open", b"sub"), ("open", b"file"), ("stat", b"file")):
         with monkeypatch.context() as patch:
             patch.setattr(os, function, _failing(getattr(os, function), name, number))
-            if name != b"file":
+            if (function, name) != ("open", b"file"):
                 with pytest.raises(StoreAway):
                     store.page("", "")
             if function == "open":
@@ -198,3 +198,31 @@ def test_no_name_leads_above(tmp_path: Path) -> None:
     for key in ("../outside/secret", "sub/../../outside/secret", "./sub/a", "sub//a", "..", ""):
         with pytest.raises(FileGone):
             store.read(Seen(key, etag, 2), 0, 2)
+
+
+def test_of_a_page_no_more_is_looked_at_than_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders that are before it, behind it, or of other names are not entered."""
+    monkeypatch.setattr(folders, "PAGE", 2)
+    for folder in ("a", "b", "c", "d"):
+        for n in range(50):
+            put(tmp_path / "in" / folder / f"{n:02}")
+    put(tmp_path / "out" / "a")
+    looked: list[bytes] = []
+    real_stat, real_open = os.stat, os.open
+
+    def stat(path: Any, *others: Any, **more: Any) -> Any:
+        looked.append(path)
+        return real_stat(path, *others, **more)
+
+    def opened(path: Any, *others: Any, **more: Any) -> Any:
+        looked.append(path)
+        return real_open(path, *others, **more)
+
+    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(os, "open", opened)
+    page = LocalFolder(str(tmp_path), NOW).page("in/", "in/b/20")
+
+    assert [each.key for each in page.files] == ["in/b/21", "in/b/22"]
+    assert looked == [str(tmp_path), b"in", b"b", b"21", b"22", b"23"]

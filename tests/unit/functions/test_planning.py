@@ -31,6 +31,7 @@ def planned(
         resting=more.get("resting", ()),
         full=more.get("full", ()),
         brimming=more.get("brimming", ()),
+        silent=more.get("silent", ()),
         served=more.get("served", {}),
     )
     return plan(situation, more.get("limits", LIMITS))
@@ -183,3 +184,15 @@ def test_where_many_files_wait_the_store_is_not_looked_at() -> None:
 def test_instances_are_reserved_for_files() -> None:
     """Of three places two are for them: whatever else waits has one."""
     assert planned({a_queue(): 500}, workflow=FILES).begin == [a_queue()]
+
+
+def test_a_sink_that_calls_rests_without_deliveries() -> None:
+    """And only that: what leads to it goes on until its queue is full."""
+    calls = a_workflow("clean", sink={"callback": {"url": "https://example.org/"}})
+    queue, sink = a_queue(), a_queue(step=calls.sink_step)
+
+    found = planned({queue: 1, sink: 1}, workflow=calls, silent=(1,))
+
+    assert (found.begin, found.closed) == ([queue], {sink})
+    assert planned({sink: 1}, workflow=calls, silent=(2,)).closed == set()
+    assert planned({a_queue(step=2): 1}, silent=(1,)).closed == set()

@@ -13,6 +13,7 @@ from functions.files import records, source
 from functions.files.source import AWAY_MS, NO_STORE, REFUSED_MS, Source, Ticket
 from functions.files.store import FileGone, Page, StoreAway, StoreRefuses, TakesTooMuch
 from functions.steps import Failure, Result, Task
+from servioticy.domain.workflows.looking import Place
 from servioticy.domain.workflows.model import CUT, LOOK
 from servioticy.domain.workflows.stores import stores
 from servioticy.errors import ServioticyError
@@ -77,7 +78,7 @@ def test_a_look_tells_a_stretch_of_the_list() -> None:
 
     result = worked(store, LOOK, b'{"after":"A"}', prefix="x/")
 
-    assert result.looks == {7: Look([store.file], "A", "a", "x/", is_sure=False)}
+    assert result.looks == {7: Look([store.file], Place("A"), "a", "x/", is_sure=False)}
     assert store.asked == [("x/", "A")]
 
 
