@@ -1,8 +1,8 @@
 """Receivers of atoms over HTTP, under the rules of all callbacks: nobody inside is called.
 
-A name is resolved once, all of its addresses are checked, and the connection is made to these.
-No redirect is followed, no proxy is asked, and an answer is read to a short end. An attempt has
-one deadline, whatever the receiver says meanwhile: a limit for each part would be none.
+A name is resolved once, all of its addresses are checked, and the connection is made to these. No
+redirect is followed, no proxy is asked, and an answer is read to a short end. An attempt has one
+deadline, whatever resolvers and receivers do meanwhile: a limit for each part would be none.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from servioticy.domain.outside_addresses import ForbiddenAddress, Rules
 
 CONNECT_SECONDS = 3.0
 SECONDS = 5.0
-"""For all of an attempt but finding the address: an instance waits so long for a receiver."""
+"""For all of an attempt: an instance waits so long for a receiver."""
+MOST_RESOLVING = 32
+"""Names that are looked for at a time: four times as many as instances may wait for."""
 MAX_ANSWER_BYTES = 65_536
 AGENT = "servIoTicy/1.0"
 
@@ -42,6 +44,7 @@ class Caller:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
+        self._resolving = threading.BoundedSemaphore(MOST_RESOLVING)
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
         """Send JSON once, and return what came of it; nothing is raised."""
@@ -51,10 +54,10 @@ class Caller:
             is_secure = parts.scheme == "https"
             port = port or (443 if is_secure else 80)
             self._rules.check_literal(host, port)
-            addresses = self._addresses(host, port)
             path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             told = {"Content-Type": "application/json", "User-Agent": AGENT, **headers}
             with _Deadline(SECONDS) as deadline:
+                addresses = self._addresses(host, port, deadline)
                 connection = _connected(host, port, addresses, is_secure, deadline)
                 connection.request("POST", path, body, told)
                 with closing(connection), connection.getresponse() as response:
@@ -68,9 +71,34 @@ class Caller:
         except (OSError, http.client.HTTPException, ValueError) as error:
             return Outcome(0, f"{type(error).__name__}: {error}"[:200])
 
-    def _addresses(self, host: str, port: int) -> list[str]:
-        """Return those of a host, all of which may be called. Raises OSError."""
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    def _addresses(self, host: str, port: int, deadline: _Deadline) -> list[str]:
+        """Return those of a host, all of which may be called. Raises OSError.
+
+        Nobody can be told to stop looking for a name: who takes too long goes on by itself, and
+        so many may do that; for others there is no time then.
+        """
+        if not self._resolving.acquire(timeout=deadline.left()):
+            raise TimeoutError
+        found: list[Any] = []
+        failed: list[OSError] = []
+        done = threading.Event()
+
+        def resolve() -> None:
+            try:
+                found.extend(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            except OSError as error:
+                failed.append(error)
+            except UnicodeError as error:  # a name that is none
+                failed.append(OSError(str(error)))
+            finally:
+                self._resolving.release()
+                done.set()
+
+        threading.Thread(target=resolve, name="resolving", daemon=True).start()
+        if not done.wait(deadline.left()):
+            raise TimeoutError
+        if failed:
+            raise failed[0]
         addresses = [str(address[0]) for *_, address in found]
         for each in addresses:  # whoever mixes public and private ones is up to something
             self._rules.check(each.partition("%")[0], port)

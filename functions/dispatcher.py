@@ -19,7 +19,7 @@ from cachetools import LRUCache
 from functions.accounts import Accounts
 from functions.instance import Done, Instance, Queues
 from functions.limits import Limits
-from functions.planning import Situation, plan
+from functions.planning import Situation, plan, waits
 from functions.steps import Step, Task
 from servioticy.domain.documents.errors import BadDocument
 from servioticy.domain.workflows.model import Workflow
@@ -159,7 +159,13 @@ class Dispatcher:
             for each in running:
                 if each.task.queue in found.closed:
                     each.ends = True
-            self._end(found.end, running)
+            for turns, is_waiting in ((found.end, False), (found.end_waiting, True)):
+                own = [
+                    each
+                    for each in running
+                    if waits(each.task.queue, each.task.workflow) == is_waiting
+                ]
+                self._end(turns, own)
             for queue in found.begin:
                 self._begin(queue, workflows[queue.workflow, queue.version])
         except Unavailable as error:
@@ -232,7 +238,8 @@ class Dispatcher:
     def _begin(self, queue: Queue, workflow: Workflow) -> None:
         now = self._now()
         number = self._store.begin(queue, now, now + self._limits.lifetime_ms)
-        task = Task(queue, workflow, self._place(queue.tenant))
+        place = "" if waits(queue, workflow) else self._place(queue.tenant)
+        task = Task(queue, workflow, place)
         step = self._step_of(workflow, queue.step)
         instance = Instance(
             number, task, step, self._store, self._limits, self._noted, self._clock

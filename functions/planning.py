@@ -26,6 +26,8 @@ class Plan(NamedTuple):
     """By tenant of how many instances it is others' turn."""
     closed: Collection[Queue]
     """Queues from which nothing is taken now."""
+    end_waiting: Mapping[int, int] = {}
+    """As `end`, of instances that wait for others."""
 
 
 class Situation(NamedTuple):
@@ -51,21 +53,53 @@ class Situation(NamedTuple):
 
 
 def plan(now: Situation, limits: Limits) -> Plan:
-    """Return what to begin, and what to end so that others have a turn."""
+    """Return what to begin, and what to end so that others have a turn.
+
+    What waits for stores and receivers has as many places of its own: however slow these are, they
+    hold up nothing that computes.
+    """
     closed = _closed(now)
-    running = Counter(dict(now.running))
+    served = dict(now.served)
+    begin: list[Queue] = []
+    computing, waiting = (_handed_out(now, limits, closed, served, begin, each) for each in ROOMS)
+    return Plan(begin, computing, closed, waiting)
+
+
+ROOMS = (False, True)
+"""Of what computes, and of what waits for others."""
+
+
+def waits(queue: Queue, workflow: Workflow | None) -> bool:
+    """Whether an instance there waits for others, most of the time."""
+    if queue.step < 0:
+        return True
+    return workflow is not None and workflow.sink == CALLBACK and queue.step == workflow.sink_step
+
+
+def _handed_out(
+    now: Situation,
+    limits: Limits,
+    closed: Collection[Queue],
+    served: dict[int, int],
+    begin: list[Queue],
+    is_waiting: bool,
+) -> dict[int, int]:
+    """Hand out the places of a room; return whose instances are to end."""
+
+    def is_here(queue: Queue) -> bool:
+        return waits(queue, now.workflows.get((queue.workflow, queue.version))) == is_waiting
+
+    running = Counter({queue: n for queue, n in now.running.items() if is_here(queue)})
     wanted = {
         each.queue: _wanted(each, running[each.queue], now.sizes.get(each.queue, AT_ONCE))
         for each in now.waiting
-        if each.queue not in closed and each.ready
+        if each.queue not in closed and each.ready and is_here(each.queue)
     }
     of_tenant: Counter[int] = Counter()
     for queue, count in running.items():
         of_tenant[queue.tenant] += count
-    served = dict(now.served)
-    begin: list[Queue] = []
     free = limits.instances - of_tenant.total()
-    may = _reserving(now, limits, running, of_tenant)
+    may = _reserving(now, limits, running, of_tenant, is_here)
     while True:
         left = [
             queue
@@ -90,7 +124,7 @@ def plan(now: Situation, limits: Limits) -> Plan:
         of_tenant[tenant] += 1
         served[tenant] = max(served.values(), default=0) + 1
         free -= 1
-    return Plan(begin, _others_turn(left, of_tenant), closed)
+    return _others_turn(left, of_tenant)
 
 
 def _closed(now: Situation) -> set[Queue]:
@@ -137,7 +171,11 @@ def _wanted(waiting: Waiting, running: int, size: int) -> int:
 
 
 def _reserving(
-    now: Situation, limits: Limits, running: Mapping[Queue, int], of_tenant: Mapping[int, int]
+    now: Situation,
+    limits: Limits,
+    running: Mapping[Queue, int],
+    of_tenant: Mapping[int, int],
+    is_here: Callable[[Queue], bool],
 ) -> Callable[[Queue], bool]:
     """Return what tells whether a queue may have one more, without places reserved for others.
 
@@ -149,8 +187,9 @@ def _reserving(
         if workflow is None:
             continue
         for step, count in workflow.reserved_of().items():
-            of = reserved.setdefault(each.queue.tenant, {})
-            of[each.queue._replace(step=step)] = count
+            queue = each.queue._replace(step=step)
+            if is_here(queue):
+                reserved.setdefault(each.queue.tenant, {})[queue] = count
 
     def may(queue: Queue) -> bool:
         if queue.step == LOOK and may(queue._replace(step=CUT)):

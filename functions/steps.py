@@ -19,7 +19,7 @@ class Task(NamedTuple):
     queue: Queue
     workflow: Workflow
     place: str
-    """Names the tenant's sandbox process that the instance has for itself."""
+    """Names the tenant's sandbox process that the instance has for itself; "": it needs none."""
 
 
 class Failure(NamedTuple):

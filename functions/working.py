@@ -15,12 +15,15 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from functions.accounts import Accounts
 from functions.calling import Caller
 from functions.dispatcher import Dispatcher
+from functions.files.columns import Columns
 from functions.files.source import Source
+from functions.files.spool import Spool
 from functions.limits import Limits, limits
 from functions.scripts import Scripts
 from functions.sinks import Sinks
@@ -98,7 +101,8 @@ def _work(chosen: Settings, is_spare: bool) -> None:
         return scripts if workflow.procedures[step].program is None else running()
 
     atoms = PostgresAtoms(database, quotas(chosen)[FILES_KNOWN].most)
-    source = Source(stores(chosen.functions.stores), atoms.public_id)
+    columns = Columns(Spool(Path(chosen.data) / "functions"))
+    source = Source(stores(chosen.functions.stores), atoms.public_id, columns)
     dispatcher = Dispatcher(
         atoms,
         step_of,

@@ -16,7 +16,15 @@ from urllib.parse import unquote_plus
 from xml.etree import ElementTree
 
 from functions.files.signing import path_of, query_of, signed_headers
-from functions.files.store import MAX_KEY, PAGE, FileGone, Page, StoreAway, StoreRefuses
+from functions.files.store import (
+    MAX_KEY,
+    PAGE,
+    FileGone,
+    FileRefused,
+    Page,
+    StoreAway,
+    StoreRefuses,
+)
 from servioticy.domain.workflows.stores import Bucket
 from servioticy.ports.atoms import Seen
 
@@ -52,7 +60,10 @@ class RemoteBucket:
         return _page(answer, own, after)
 
     def read(self, file: Seen, start: int, length: int) -> bytes:
-        """Return a part of a file; less where it ends before. Raises FileGone."""
+        """Return a part of a file; less where it ends before.
+
+        Raises FileGone and FileRefused.
+        """
         if start >= file.size or length <= 0:
             return b""
         end = min(file.size, start + length)
@@ -61,6 +72,8 @@ class RemoteBucket:
         status, answer = self._ask("GET", name, {}, headers, length)
         if status in _GONE and b"NoSuchBucket" not in answer:
             raise FileGone("the file is not there any more as it was when it was listed")
+        if status == 403 and b"<Code>AccessDenied</Code>" in answer:
+            raise FileRefused("the store answers 403 AccessDenied")
         if status == 200 and start == 0 and len(answer) == file.size:
             return answer  # a whole one, though a part of it was asked for
         if status != 206:

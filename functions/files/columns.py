@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
 from functions.files.records import MOST, MOST_BYTES, Bad, BadFile, Portion
-from functions.files.store import Files, StoreAway, TakesTooMuch
+from functions.files.spool import Spool
+from functions.files.store import Files, StillCopied, StoreAway, TakesTooMuch
 from servioticy.apart import asking
 from servioticy.apart.asking import OtherProcess
 from servioticy.domain.workflows.model import MAX_ATOM_BYTES
@@ -26,6 +30,9 @@ from servioticy.turns import Turns
 SECONDS = 30.0
 """For a portion, and for the start of the process; then it is tried again, some times."""
 PART = 4 * 1024 * 1024
+COPY_SECONDS, PARTIAL_SECONDS = 10.0, 300.0
+"""So long an attempt copies a file, beside the part that it is at; and so long what it has copied
+is kept for the next attempt."""
 MAX_FILE_BYTES = 512 * 1024 * 1024
 MAX_ANSWER_BYTES = 2 * MOST_BYTES
 """Of the process: its last line is an atom at most, and the one before it is short."""
@@ -34,14 +41,39 @@ MAX_KEPT_BYTES = 2 * MAX_FILE_BYTES
 """Of copies, those that are being made too."""
 
 
+@dataclass(slots=True)
+class _Partial:
+    """A copy that is being made."""
+
+    path: Path
+    size: int
+    at: int = 0
+    until: float = math.inf
+    """When it goes if nobody has gone on with it."""
+
+
+def _copy_more(partial: _Partial, store: Files, file: Seen) -> None:
+    """Go on for a while. Raises StillCopied, StoreAway and the like, OSError."""
+    until = time.monotonic() + COPY_SECONDS
+    with partial.path.open("ab") as copy:
+        while partial.at < file.size:
+            part = store.read(file, partial.at, min(PART, file.size - partial.at))
+            if not part:
+                raise StoreAway("the store sends less than the file has")
+            copy.write(part)
+            partial.at += len(part)
+            if partial.at < file.size and time.monotonic() >= until:
+                raise StillCopied
+
+
 class Columns:
     """Threads may share it: they take turns, and whoever copies a file holds up nobody."""
 
-    def __init__(self, folder: Path | None = None, most: int = MAX_KEPT_BYTES) -> None:
-        """`folder` is for copies, which go with this object."""
-        self._given = folder
+    def __init__(self, spool: Spool | None = None, most: int = MAX_KEPT_BYTES) -> None:
+        """`spool` is for copies, which go with this object."""
+        usual = Path(tempfile.gettempdir()) / f"servioticy-files-{os.getuid()}"
+        self._spool = spool or Spool(usual)
         self._most = most
-        self._made: tempfile.TemporaryDirectory[str] | None = None
         self._process = OtherProcess(
             asking.command("functions.files.columns_process"),
             SECONDS,
@@ -52,6 +84,9 @@ class Columns:
         self._turns = Turns(SECONDS)
         self._lock = threading.Lock()
         self._copies: OrderedDict[tuple[Hashable, ...], tuple[Path, int]] = OrderedDict()
+        self._partial: dict[tuple[Hashable, ...], _Partial] = {}
+        self._busy: set[tuple[Hashable, ...]] = set()
+        """What somebody copies at this moment."""
         self._number = 0
         self._reserved = 0
 
@@ -64,7 +99,9 @@ class Columns:
         most: int = MOST,
         name: str = "",
     ) -> Portion:
-        """Cut the next rows. Raises BadFile, FileGone, StoreAway, StoreRefuses and TakesTooMuch.
+        """Cut the next rows.
+
+        Raises BadFile, FileGone, FileRefused, StillCopied, StoreAway, StoreRefuses, TakesTooMuch.
 
         `whose` names the tenant, and `name` its store: a copy is nobody else's.
         """
@@ -117,39 +154,59 @@ class Columns:
     def close(self) -> None:
         """End the process; copies go."""
         self._process.stop()
-        if self._made is not None:
-            self._made.cleanup()
+        self._spool.close()
 
     def _copy(self, key: tuple[Hashable, ...], store: Files, file: Seen) -> Path:
+        """Copy more of a file. Raises StillCopied as long as there is more to copy.
+
+        What was copied is kept meanwhile: an attempt is short, however large a file is.
+        """
         with self._lock:
-            if self._given is None:
-                self._made = tempfile.TemporaryDirectory(prefix="servioticy-files-")
-                self._given = Path(self._made.name)
-            self._number += 1
-            path = self._given / f"{os.getpid()}-{self._number}.parquet"
-            self._reserve(key[0], file.size)
+            if key in self._busy:
+                raise StoreAway("it is being copied")
+            partial = self._partial.get(key)
+            if partial is None:
+                self._forget_partial()
+                self._reserve(key[0], file.size)
+                try:
+                    self._number += 1
+                    path = self._spool.folder() / f"{self._number}.parquet"
+                except OSError as error:
+                    self._reserved -= file.size
+                    raise StoreAway(f"the file cannot be copied: {error.strerror}") from error
+                partial = self._partial[key] = _Partial(path, file.size)
+            self._busy.add(key)
         try:
-            with path.open("wb") as copy:
-                at = 0
-                while at < file.size:
-                    part = store.read(file, at, min(PART, file.size - at))
-                    if not part:
-                        raise StoreAway("the store sends less than the file has")
-                    copy.write(part)
-                    at += len(part)
+            _copy_more(partial, store, file)
+        except StillCopied:
+            partial.until = time.monotonic() + PARTIAL_SECONDS
+            raise
         except BaseException as error:
-            path.unlink(missing_ok=True)
             with self._lock:
-                self._reserved -= file.size
+                self._drop_partial(key)
             if isinstance(error, OSError):  # of this machine: its disk is full, say
                 raise StoreAway(f"the file cannot be copied: {error.strerror}") from error
             raise
+        finally:
+            with self._lock:
+                self._busy.discard(key)
         with self._lock:
+            del self._partial[key]
             self._reserved -= file.size
-            if key in self._copies:
-                self._drop(key)
-            self._copies[key] = path, file.size
-        return path
+            self._copies[key] = partial.path, file.size
+        return partial.path
+
+    def _forget_partial(self) -> None:
+        """Let those go that nobody has gone on with for a while."""
+        now = time.monotonic()
+        for key in [key for key, each in self._partial.items() if now > each.until]:
+            if key not in self._busy:
+                self._drop_partial(key)
+
+    def _drop_partial(self, key: tuple[Hashable, ...]) -> None:
+        partial = self._partial.pop(key)
+        self._reserved -= partial.size
+        partial.path.unlink(missing_ok=True)
 
     def _reserve(self, tenant: Hashable, size: int) -> None:
         """Make room for a copy, the tenant's own going first. Raises StoreAway: there is none.

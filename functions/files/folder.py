@@ -17,7 +17,15 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from functions.files.store import MAX_KEY, PAGE, FileGone, Page, StoreAway, StoreRefuses
+from functions.files.store import (
+    MAX_KEY,
+    PAGE,
+    FileGone,
+    FileRefused,
+    Page,
+    StoreAway,
+    StoreRefuses,
+)
 from servioticy.ports.atoms import Seen
 
 SETTLED_SECONDS = 2.0
@@ -65,7 +73,10 @@ class LocalFolder:
         return Page(files, None if len(found) <= PAGE else files[-1].key)
 
     def read(self, file: Seen, start: int, length: int) -> bytes:
-        """Return a part of a file; less where it ends before. Raises FileGone."""
+        """Return a part of a file; less where it ends before.
+
+        Raises FileGone and FileRefused.
+        """
         descriptor = self._open(file.key)
         try:
             if _etag(os.fstat(descriptor)) != file.etag:
@@ -98,6 +109,8 @@ class LocalFolder:
         except OSError as error:
             if error.errno in _GONE or error.errno == errno.ENXIO:  # a socket has its name
                 raise FileGone("the file is not there any more") from error
+            if error.errno in (errno.EACCES, errno.EPERM):
+                raise FileRefused(f"the file cannot be opened: {error.strerror}") from error
             raise StoreAway(f"the file cannot be opened: {error.strerror}") from error
         finally:
             os.close(root)

@@ -11,6 +11,7 @@ ticket of its own, which ends as a dead letter with the reason, and can be tried
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -22,7 +23,14 @@ from functions.files import records
 from functions.files.columns import Columns
 from functions.files.opening import Opening, opened
 from functions.files.records import BadFile, Portion
-from functions.files.store import FileGone, StoreAway, StoreRefuses, TakesTooMuch
+from functions.files.store import (
+    FileGone,
+    FileRefused,
+    StillCopied,
+    StoreAway,
+    StoreRefuses,
+    TakesTooMuch,
+)
 from functions.files.store import Files as OpenedFiles
 from functions.steps import Failure, Result, Task
 from servioticy.domain.workflows.looking import Place
@@ -35,9 +43,11 @@ CHUNK = 1_048_576
 MAX_BAD = 100
 """Records of a file that are no atoms; with one more the rest of it is not cut."""
 AWAY_MS = 5_000
-REFUSED_MS = 60_000
-"""After which a store is asked again that lets us do nothing: an operator has to mend that, and no
-file is to blame."""
+REFUSED_MS, LONGEST_REFUSED_MS = 60_000, 3_600_000
+"""After which a store is asked again that lets us do nothing, each time twice as long: an operator
+has to mend that, and no file is to blame. One that waits is tried, and the others rest."""
+MAX_RESTING = 10_000
+"""Stores of tenants."""
 LISTED_US = 10
 """Microseconds that a file of a list is charged as, beside what it takes here: Postgres looks for
 it among those that are known."""
@@ -103,6 +113,9 @@ class Source:
         self._stores = stores
         self._public_id = lru_cache(MAX_TENANTS)(public_id)
         self._columns = columns or Columns()
+        self._lock = threading.Lock()
+        self._resting: dict[tuple[int, str], tuple[float, int]] = {}
+        """Stores that let us do nothing: until when they are not asked, and how long that is."""
         self._open = opening
 
     def work(self, task: Task, atoms: Sequence[Atom]) -> Result:
@@ -146,30 +159,58 @@ class Source:
         done: dict[int, Sequence[bytes]] = {}
         again: dict[int, Sequence[bytes]] = {}
         failed: dict[int, Failure] = {}
+        if rest_ms := self._rest_ms(tenant, files.store):
+            return Result(later=dict.fromkeys([each.id for each in atoms], rest_ms))
         later: dict[int, int] = {}
         used = 0
-        for atom in atoms:
+        for place, atom in enumerate(atoms):
             ticket, began = Ticket.read(atom.body), time.monotonic()
             try:
                 if at is None:
                     raise StoreRefuses(NO_STORE)
                 portion = self._cut(tenant, self._open(at), files, ticket)
+            except StillCopied:
+                later[atom.id] = 0
             except StoreAway as error:
                 log.warning("store_away", extra={"tenant": tenant, "why": str(error)[:200]})
                 later[atom.id] = AWAY_MS
             except StoreRefuses as error:
                 log.warning("store_refuses", extra={"tenant": tenant, "why": str(error)[:200]})
-                later[atom.id] = REFUSED_MS
+                rest_ms = self._let_rest(tenant, files.store)
+                later |= dict.fromkeys([each.id for each in atoms[place:]], rest_ms)
+                break
+            except FileRefused as error:
+                failed[atom.id] = Failure(f"{ticket.file.key[:200]}: {error}")
             except TakesTooMuch as error:
                 used += int(1e6 * (time.monotonic() - began))  # it has ended, and tells no time
                 failed[atom.id] = Failure(f"{ticket.file.key[:200]}: {error}")
             except (BadFile, FileGone) as error:
                 failed[atom.id] = Failure(f"{ticket.file.key[:200]}: {error}", True)
             else:
+                self._serves(tenant, files.store)
                 used += portion.processor_us
                 done[atom.id] = portion.atoms
                 again[atom.id] = [each.body() for each in _rest(ticket, portion)]
         return Result(done, failed, later, used, again=again)
+
+    def _rest_ms(self, tenant: int, store: str) -> int:
+        """Return how long the store is not to be asked yet."""
+        with self._lock:
+            until, _ = self._resting.get((tenant, store), (0.0, 0))
+        return max(0, int(1_000 * (until - time.monotonic())))
+
+    def _let_rest(self, tenant: int, store: str) -> int:
+        with self._lock:
+            _, before = self._resting.get((tenant, store), (0.0, 0))
+            rest_ms = min(max(REFUSED_MS, 2 * before), LONGEST_REFUSED_MS)
+            if len(self._resting) >= MAX_RESTING:
+                self._resting.clear()
+            self._resting[tenant, store] = time.monotonic() + rest_ms / 1_000, rest_ms
+        return rest_ms
+
+    def _serves(self, tenant: int, store: str) -> None:
+        with self._lock:
+            self._resting.pop((tenant, store), None)
 
     def _cut(self, tenant: int, store: OpenedFiles, files: Files, ticket: Ticket) -> Portion:
         if ticket.refused:

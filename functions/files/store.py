@@ -26,6 +26,14 @@ class TakesTooMuch(ServioticyError):
     """Reading the file took more than it may: perhaps it is the file, perhaps the machine."""
 
 
+class FileRefused(ServioticyError):
+    """The store does not let us read this file, and perhaps others."""
+
+
+class StillCopied(ServioticyError):
+    """The file is copied, and not yet whole: whoever asks again goes on with that."""
+
+
 class FileGone(ServioticyError):
     """The file is not there any more as it was when it was listed."""
 
@@ -45,4 +53,4 @@ class Files(Protocol):
         """Return the next files whose names begin so, behind that name."""
 
     def read(self, file: Seen, start: int, length: int) -> bytes:
-        """Return a part of a file; less where it ends before. Raises FileGone."""
+        """Return a part of a file; less where it ends before. Raises FileGone and FileRefused."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 
 import orjson
 import pytest
+from waiting import until
 from workflow_builders import a_document, a_queue, a_workflow
 
 from servioticy.domain.workflows import looking
@@ -15,6 +17,7 @@ from servioticy.ports.atoms import Look, Seen
 from servioticy.storage import atoms as storage
 from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
 from servioticy.storage.roles import Role
 
 NOW, UNTIL, EVERY = 1_000_000, 1_090_000, 60_000
@@ -272,3 +275,34 @@ def test_the_end_of_a_folder_that_is_empty_is_looked_at_as_a_whole(
     assert known(owner) == ["a", "b", "c"]
     (own,) = atoms.take(TO_LOOK, 1, 1, NOW + EVERY, UNTIL + EVERY)
     assert Place.read(own.body) == Place()
+
+
+def test_a_look_that_meets_a_new_version_is_the_last_of_the_old_one(
+    dsn: str, owner: Database
+) -> None:
+    """Whichever is first waits for nobody, and the other one sees what it has done."""
+    database = Database(dsn, role=Role.DELIVERY)
+    own = PostgresAtoms(database)
+    (atom,) = own.take(TO_LOOK, 1, 1, NOW, UNTIL)
+    seen: list[int] = []
+
+    def look() -> None:
+        found = Look([Seen("a", "1", 9)], upto=None)
+        seen.append(own.look(TO_LOOK, 1, atom.id, found, EVERY, NOW))
+        database.close()
+
+    looking_ = threading.Thread(target=look)
+    other = Database(dsn)
+    workflows = queries("workflows")
+    with owner.transaction():
+        owner.rows("UPDATE workflows SET version = 2 WHERE id = 'w'")
+        owner.rows(workflows["hold_looks"], {"id": "w"})
+        looking_.start()
+        until(lambda: other.rows("SELECT 1 FROM pg_locks WHERE NOT granted") != [])
+        owner.rows(workflows["look_no_more"], {"tenant": 1, "id": "w", "step": LOOK})
+    looking_.join(60)
+
+    assert seen == [0]
+    assert owner.rows("SELECT step, version FROM atoms") == []
+    assert known(owner) == []
+    other.close()

@@ -18,7 +18,8 @@ from functions.files import columns_process
 from functions.files.columns import Columns
 from functions.files.columns_process import Reader
 from functions.files.records import BadFile
-from functions.files.store import StoreAway, TakesTooMuch
+from functions.files.spool import Spool
+from functions.files.store import StillCopied, StoreAway, TakesTooMuch
 from servioticy.ports.atoms import Seen
 
 
@@ -46,7 +47,7 @@ def written(rows: list[dict[str, Any]], tmp_path: Path, group: int = 100) -> Sto
 
 @pytest.fixture(scope="module")
 def columns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Columns]:
-    found = Columns(tmp_path_factory.mktemp("copies"))
+    found = Columns(Spool(tmp_path_factory.mktemp("copies")))
     yield found
     found.close()
 
@@ -151,12 +152,13 @@ def test_a_file_has_so_many_bytes_and_copies_so_many_together(
     tmp_path: Path, columns: Columns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = written([{"n": 1}, {"n": 2}], tmp_path)
-    own = Columns(tmp_path / "few", most=store.file.size)
-    (tmp_path / "few").mkdir()
+    own = Columns(Spool(tmp_path / "few"), most=store.file.size)
     for whose in ("a", "b"):
         own.rows(store, store.file, whose, 0, 1)
-    assert len(list((tmp_path / "few").iterdir())) == 1
+    (copies,) = (tmp_path / "few").iterdir()
+    assert len(list(copies.iterdir())) == 1
     own.close()
+    assert list((tmp_path / "few").iterdir()) == []
 
     monkeypatch.setattr(files, "MAX_FILE_BYTES", store.file.size)
     assert len(all_rows(columns, store, "w4")) == 2
@@ -186,9 +188,9 @@ def test_rows_before_a_part_that_cannot_be_read_come(columns: Columns, tmp_path:
 def test_copies_that_are_being_made_count(tmp_path: Path) -> None:
     """However many instances begin together: who finds no room comes again later."""
     store = written([{"n": 1}, {"n": 2}], tmp_path)
-    copies = tmp_path / "copies"
-    copies.mkdir()
-    own = Columns(copies, most=2 * store.file.size - 1)
+    spool = Spool(tmp_path / "copies")
+    copies = spool.folder()
+    own = Columns(spool, most=2 * store.file.size - 1)
 
     class Meanwhile(Store):
         """Another one begins while it is read."""
@@ -215,9 +217,7 @@ def test_copies_that_are_being_made_count(tmp_path: Path) -> None:
 def test_a_tenants_own_copies_go_before_others(tmp_path: Path) -> None:
     """Though they are newer: who has many files does not take the room of who has one."""
     store = written([{"n": 1}, {"n": 2}], tmp_path)
-    copies = tmp_path / "copies"
-    copies.mkdir()
-    own = Columns(copies, most=2 * store.file.size)
+    own = Columns(Spool(tmp_path / "copies"), most=2 * store.file.size)
     for whose, name in (("one", "a"), ("many", "a"), ("many", "b"), ("many", "c")):
         own.rows(store, store.file, whose, 0, 1, name)
 
@@ -325,3 +325,59 @@ def test_a_process_that_dies_in_the_middle_goes_on_exactly(
 
     assert found == {name: [f"{name}{n}" for n in range(250)] for name in stores}
     assert at == {"a": None, "b": None}
+
+
+def test_a_file_is_copied_a_while_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt is short, and the next one goes on; what nobody goes on with makes room."""
+    rows = [{"n": n, "t": "x" * 100} for n in range(300)]
+    store = written(rows, tmp_path)
+    monkeypatch.setattr(files, "COPY_SECONDS", 0.0)
+    monkeypatch.setattr(files, "PART", store.file.size // 3 + 1)
+    own = Columns(Spool(tmp_path / "copies"), most=store.file.size)
+    for reads in (1, 2):
+        with pytest.raises(StillCopied):
+            own.rows(store, store.file, "a", 0)
+        assert store.reads == reads
+    with pytest.raises(StoreAway, match="copied"):
+        own.rows(store, store.file, "b", 0)
+
+    found = own.rows(store, store.file, "a", 0)
+
+    assert [orjson.loads(each) for each in found.atoms] == rows
+    assert store.reads == 3
+    with pytest.raises(StillCopied):
+        own.rows(store, store.file, "c", 0)
+    monkeypatch.setattr(files, "PARTIAL_SECONDS", -1.0)
+    with pytest.raises(StillCopied):
+        own.rows(store, store.file, "c", 0)
+    with pytest.raises(StillCopied):
+        own.rows(store, store.file, "d", 0)
+    assert [key[0] for key in own._partial] == ["d"]
+    own.close()
+
+
+def test_copies_of_who_was_killed_go_when_the_next_one_begins(tmp_path: Path) -> None:
+    """And none of who lives."""
+    dead, alive = tmp_path / "copies-dead", Spool(tmp_path)
+    dead.mkdir()
+    (dead / "1.parquet").write_bytes(b"x")
+    own = alive.folder()
+    (own / "1.parquet").write_bytes(b"y")
+
+    other = Spool(tmp_path)
+    assert other.folder() != own
+
+    assert not dead.exists()
+    assert (own / "1.parquet").exists()
+    other.close()
+    alive.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_reader_used_of_the_processor_is_told(columns: Columns, tmp_path: Path) -> None:
+    rows = [{"n": n, "t": "x" * 300} for n in range(900)]
+    store = written(rows, tmp_path)
+
+    assert columns.rows(store, store.file, "used", 0).processor_us > 0

@@ -9,7 +9,7 @@ import pytest
 from workflow_builders import CODE, LIMITS, a_queue, a_workflow
 
 from functions.limits import MAX_QUEUE
-from functions.planning import Plan, Situation, plan
+from functions.planning import Plan, Situation, plan, waits
 from servioticy.domain.workflows.model import CUT, LOOK, Workflow
 from servioticy.ports.atoms import Queue, Waiting
 
@@ -181,9 +181,41 @@ def test_where_many_files_wait_the_store_is_not_looked_at() -> None:
     assert TO_LOOK not in planned({TO_LOOK: 1, TO_CUT: MAX_QUEUE - 1}, workflow=FILES).closed
 
 
+def test_what_waits_for_others_takes_no_place_of_what_computes() -> None:
+    """A store or a receiver that is slow holds up no procedure, however many wait for it."""
+    calls = a_workflow("clean", sink={"callback": {"url": "https://example.org/"}})
+    sink = a_queue(step=calls.sink_step)
+    for workflow, queue in ((FILES, a_queue(step=CUT)), (calls, sink)):
+        found = planned({a_queue(): 500, queue: 500}, {queue: 3}, workflow)
+
+        assert found.begin == [a_queue()] * 3
+        assert waits(queue, workflow)
+    assert not waits(a_queue(step=1), a_workflow("clean"))
+
+
+def test_of_places_for_what_waits_each_tenant_has_a_turn() -> None:
+    own, others = a_queue(step=CUT), a_queue(tenant=2, step=CUT)
+    full = LIMITS._replace(instances=3, of_a_tenant=3)
+
+    found = planned({own: 9, others: 9}, {own: 3}, FILES, limits=full)
+
+    assert (found.end, found.end_waiting) == ({}, {1: 1})
+
+
 def test_instances_are_reserved_for_files() -> None:
-    """Of three places two are for them: whatever else waits has one."""
-    assert planned({a_queue(): 500}, workflow=FILES).begin == [a_queue()]
+    """Of the three places for what waits two are for them: another workflow's have one."""
+    other = a_queue(workflow="x", step=CUT)
+    plain = a_workflow(source={"files": {"store": "in", "format": "csv"}})
+    situation = Situation(
+        [Waiting(each, 500, 500, 500, 0) for each in (a_queue(), other)],
+        {},
+        {},
+        {("w", 1): FILES, ("x", 1): plain},
+        *[()] * 4,
+        {},
+    )
+
+    assert [each for each in plan(situation, LIMITS).begin if each == other] == [other]
 
 
 def test_a_sink_that_calls_rests_without_deliveries() -> None:

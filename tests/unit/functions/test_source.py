@@ -10,8 +10,23 @@ import pytest
 from workflow_builders import a_queue, a_workflow, an_atom
 
 from functions.files import records, source
-from functions.files.source import AWAY_MS, NO_STORE, REFUSED_MS, Source, Ticket
-from functions.files.store import FileGone, Page, StoreAway, StoreRefuses, TakesTooMuch
+from functions.files.source import (
+    AWAY_MS,
+    LONGEST_REFUSED_MS,
+    NO_STORE,
+    REFUSED_MS,
+    Source,
+    Ticket,
+)
+from functions.files.store import (
+    FileGone,
+    FileRefused,
+    Page,
+    StillCopied,
+    StoreAway,
+    StoreRefuses,
+    TakesTooMuch,
+)
 from functions.steps import Failure, Result, Task
 from servioticy.domain.workflows.looking import Place
 from servioticy.domain.workflows.model import CUT, LOOK
@@ -169,6 +184,8 @@ def test_only_so_many_records_are_no_atoms(monkeypatch: pytest.MonkeyPatch) -> N
         (StoreRefuses("no"), Result(later={7: REFUSED_MS})),
         (TakesTooMuch("no"), Result(failed={7: Failure("a: no")})),
         (FileGone("gone"), Result(failed={7: Failure("a: gone", True)})),
+        (FileRefused("no"), Result(failed={7: Failure("a: no")})),
+        (StillCopied("more"), Result(later={7: 0})),
     ],
 )
 def test_what_is_away_is_waited_for_and_what_is_gone_is_dead(
@@ -187,3 +204,37 @@ def test_tickets_are_read_as_they_were_written() -> None:
         Ticket(Seen("a", "1", 9), 5, refused="no"),
     ):
         assert Ticket.read(each.body()) == each
+
+
+def test_a_store_that_refuses_is_asked_by_one_that_waits_and_ever_more_seldom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many files of it wait to be cut: the others rest with it."""
+    store, now = Store(error=StoreRefuses("no")), [0.0]
+    monkeypatch.setattr(source.time, "monotonic", lambda: now[0])
+    document = {"store": "in", "format": "ndjson"}
+    task = Task(a_queue(step=CUT), a_workflow(source={"files": document}), "")
+    own = Source(STORES, lambda tenant: f"t{tenant}", opening=lambda _at: store)
+    waiting = [an_atom(n, body=ticket(store)) for n in range(4)]
+
+    def work() -> Result:
+        return own.work(task, waiting)
+
+    pauses = []
+    for _ in range(8):
+        before = len(store.asked)
+        found = work().later
+        assert len(found) == 4
+        assert len(set(found.values())) == 1
+        assert len(store.asked) == before + 1
+        assert work().later == found
+        assert len(store.asked) == before + 1
+        pauses.append(found[0])
+        now[0] += found[0] / 1_000 + 0.1
+
+    assert pauses[:3] == [REFUSED_MS, 2 * REFUSED_MS, 4 * REFUSED_MS]
+    assert pauses[-1] == LONGEST_REFUSED_MS
+    store.error = None
+    assert len(work().done) == 4
+    store.error = StoreRefuses("no")
+    assert work().later == dict.fromkeys(range(4), REFUSED_MS)
