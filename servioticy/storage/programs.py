@@ -101,7 +101,7 @@ class PostgresPrograms:
 
     def warmed(self, wanted: Wanted) -> str | None:
         """Return what is wrong with it, as the port has it."""
-        tenant, name, version, _ = wanted.program
+        tenant, name, version = wanted.program[:3]
         values = {"tenant": tenant, "name": name, "version": version, "id": wanted.id}
         row = self._database.row(self._runs["warmed"], values)
         return None if row is None else row[0].partition(" ")[2]

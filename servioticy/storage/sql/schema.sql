@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0250 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0280 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -81,8 +81,14 @@ CREATE TABLE console_sessions (
     token bytea NOT NULL,
     known_by bytea NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
-    expires_at timestamptz NOT NULL
+    expires_at timestamptz NOT NULL,
+    renewal bytea,
+    renew_at timestamptz,
+    token_ends_at timestamptz
 );
+COMMENT ON COLUMN console_sessions.renewal IS
+    'for which the issuer gives another token, sealed as the token is; null: nothing';
+COMMENT ON COLUMN console_sessions.renew_at IS 'from when on whoever asks next renews the token';
 COMMENT ON TABLE console_sessions IS 'the newest of a tenant, servioticy.identity.console_sessions.MOST of them';
 COMMENT ON COLUMN console_sessions.digest IS 'the SHA-256 of what the cookie holds';
 COMMENT ON COLUMN console_sessions.token IS
@@ -154,8 +160,12 @@ CREATE TABLE definitions (
     automatic boolean NOT NULL DEFAULT false,
     bytes bigint NOT NULL DEFAULT 0,
     named_by bigint NOT NULL DEFAULT 9223372036854775807,
+    operator_owners json,
     PRIMARY KEY (service_object, version)
 );
+COMMENT ON COLUMN definitions.operator_owners IS
+    'numbers of the tenants that it meant by OWNER/NAME when it was accepted, by their names; null: '
+    'it names programs of its own tenant alone, or none';
 COMMENT ON COLUMN definitions.automatic IS
     'made by the follower of dynamic groups: old ones go';
 COMMENT ON COLUMN definitions.document IS 'json, not jsonb: the order of keys is the order of computing';
@@ -2651,3 +2661,37 @@ CREATE TRIGGER audit_workflow
 GRANT CREATE ON SCHEMA public TO servioticy_platform;
 ALTER FUNCTION audit_workflow OWNER TO servioticy_platform;
 REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
+
+-- Files that are the source of workflows: which of them have come, and how stores stand.
+
+CREATE TABLE workflow_files (
+    workflow text NOT NULL REFERENCES workflows ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    etag text NOT NULL,
+    PRIMARY KEY (workflow, key)
+);
+COMMENT ON TABLE workflow_files IS
+    'files that have come into a workflow, as long as their store has them: each comes once';
+COMMENT ON COLUMN workflow_files.key IS 'its name, in the order in which stores list them: by bytes';
+COMMENT ON COLUMN workflow_files.etag IS 'which content it had: with another one it comes again';
+
+CREATE TABLE workflow_looks (
+    workflow text PRIMARY KEY REFERENCES workflows ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    looked_at bigint NOT NULL,
+    trouble text NOT NULL,
+    is_full boolean NOT NULL
+);
+COMMENT ON TABLE workflow_looks IS 'how the last look at the store of a workflow''s files ended';
+COMMENT ON COLUMN workflow_looks.trouble IS 'why it could not be looked at; empty: it could';
+COMMENT ON COLUMN workflow_looks.is_full IS 'whether there were more files than are kept in mind';
+
+SELECT force_row_level_security(named)
+  FROM unnest('{workflow_files, workflow_looks}'::text[]) AS named;
+GRANT SELECT, DELETE ON workflow_files, workflow_looks TO servioticy_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON workflow_files, workflow_looks TO servioticy_delivery;
+
+-- Persons' sessions are renewed.
+SELECT for_all_tenants('servioticy_platform', 'UPDATE', '{console_sessions}');
+GRANT UPDATE (token, renewal, renew_at, token_ends_at) ON console_sessions TO servioticy_platform;
