@@ -15,6 +15,8 @@ from typing import TypeVar
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.records import (
     AcquireRecord,
+    AnsweredEvent,
+    AnswerRecord,
     BackfillRecord,
     ControlRecord,
     DefinitionRecord,
@@ -188,6 +190,15 @@ class Changes:
             if self._store.erase(key, stream) is None:
                 raise Changed
 
+    def forget(self, key: ServiceObjectKey, stream: str, now: int) -> None:
+        """Let a stream keep nothing of what its program kept, from now on, in ms.
+
+        Raises Changed where it is not there.
+        """
+        with self._changing():
+            if self._store.forget(key, stream, now) is None:
+                raise Changed
+
     def fill_in(self, key: ServiceObjectKey, job: str) -> None:
         """Let what a backfill has computed take its place, unless it was cancelled."""
         with self._changing():
@@ -283,11 +294,27 @@ def _append_readings(changes: Sequence[tuple[int, Change]], log: BatchLog) -> No
         log.append_all(records)
 
 
-def _record(number: int, change: Change) -> ControlRecord:
+def _forgetting(change: Change) -> AnswerRecord:
+    return AnswerRecord(
+        change.service_object,
+        change.stream,
+        change.at,
+        program="",
+        version=0,
+        begun=0,
+        states=0,
+        events=(AnsweredEvent(0, change.at),),
+        forgets=True,
+    )
+
+
+def _record(number: int, change: Change) -> ControlRecord | AnswerRecord:
     if change.kind == "deletion":
         return DeletionRecord(change.service_object)
     if change.kind == "erasure":
         return ErasureRecord(change.service_object, change.stream, number)
+    if change.kind == "forgetting":
+        return _forgetting(change)
     if change.kind == "backfill":
         return BackfillRecord(change.service_object, change.job)
     if change.kind == "grant":

@@ -11,17 +11,17 @@ import orjson
 from flask import Blueprint, Response
 
 from api.documents import absent, from_outside
+from api.documents.kept_by_programs import kept_by_program
 from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
 from api.services import Services
 from sandbox.suspension import reading
 from servioticy.domain.access import Right
-from servioticy.domain.evaluators import programs, silence
+from servioticy.domain.evaluators import silence
 from servioticy.domain.evaluators.windows.head import HEAD
 from servioticy.domain.evaluators.windows.told import told
 from servioticy.domain.model import StreamKey, Timestamp
-from servioticy.domain.program_code import PROGRAMS
 from servioticy.domain.scripts import stream_of
 from servioticy.domain.time_units import unlike
 from servioticy.domain.verdicts import (
@@ -89,17 +89,8 @@ def _windows(key: StreamKey, address: Address, stream: str, services: Services) 
 
 def _program(key: StreamKey, address: Address, stream: str, services: Services) -> dict[str, Any]:
     """Return what waits for the program that computes a stream, and what it keeps, if one does."""
-    declared = services.definitions.stream(address, stream)
-    composite = None if declared is None else declared.composite
-    if composite is None or composite.evaluator != PROGRAMS:
-        return {}
-    kept = services.ports.history.kept
-    value, state = kept(key, programs.HEAD), kept(key, programs.STATE)
-    queue = programs.Head(0) if value is None else programs.queue_of(value)
-    told: dict[str, Any] = {"waiting": queue.waiting, "bytes": queue.size}
-    if queue.program:
-        told["answeredBy"] = {"name": queue.program, "version": queue.version}
-    return {"operator": told | {"state": None if state is None else orjson.loads(state)}}
+    told = kept_by_program(key, address, stream, services)
+    return {} if told is None else {"operator": told}
 
 
 def _explain_nothing(

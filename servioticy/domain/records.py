@@ -126,6 +126,9 @@ class AnswerRecord(
     Then it is taken in right behind that answer, or not at all."""
     traces: tuple[TraceIfAny, ...] = ()
     """Of each event the trace context that its update came with; empty: none has one."""
+    forgets: bool = False
+    """Whether it is no answer: the stream keeps nothing from here on, as its tenant wants it, and
+    answers from before then do nothing. Nothing else of it but the time says anything."""
 
     @property
     def origin(self) -> StreamRef:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from servioticy.domain.model import Grant, ServiceObjectKey, StreamRef
 from servioticy.domain.placement import Moves
@@ -26,12 +26,17 @@ class Reading:
     """Service Object and stream of each; none where it reads nothing any more."""
 
 
+Kind: TypeAlias = Literal[
+    "definition", "deletion", "erasure", "forgetting", "backfill", "grant", "revocation"
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change of the log's meaning: what the log has to be told, in this order.
 
     `moves` are the Service Objects that leave a partition for the one of the change. A
-    definition has a `version`, an erasure a `stream`, a
+    definition has a `version`, an erasure a `stream`, a forgetting that and when it is `at`, a
     backfill a `job`, a grant and its revocation a `grant`.
     `readings` come last: of the Service Object, and of those that move, all that they read of
     other tenants from now on, for each partition and provider of which it does now or did before.
@@ -41,12 +46,11 @@ class Change:
     version: int
     partition: int
     moves: Moves = ()
-    kind: Literal["definition", "deletion", "erasure", "backfill", "grant", "revocation"] = (
-        "definition"
-    )
+    kind: Kind = "definition"
     stream: str = ""
     job: str = ""
     grant: str = ""
+    at: int = 0
     readings: tuple[Reading, ...] = ()
 
 
@@ -155,6 +159,12 @@ class ChangeStore(Protocol):
 
     def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
         """Note that the stored updates of a stream shall go; None: there is no such stream."""
+
+    def forget(self, key: ServiceObjectKey, stream: str, now: int) -> Change | None:
+        """Note that a stream is to keep nothing of what its program kept, at `now`, in ms.
+
+        None: there is no such stream.
+        """
 
     def fill_in(self, key: ServiceObjectKey, job: str) -> Change | None:
         """Note that what a backfill has computed is to take its place.

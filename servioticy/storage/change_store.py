@@ -17,6 +17,7 @@ from servioticy.domain.retention import kept_seconds
 from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.ports.change_store import (
     Change,
+    Kind,
     MadeFrom,
     NewGrant,
     NewServiceObject,
@@ -151,13 +152,26 @@ class PostgresChangeStore:
 
     def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
         """Note that the stored updates of a stream shall go; None: there is no such stream."""
+        return self._of_stream(key, stream, "erasure")
+
+    def forget(self, key: ServiceObjectKey, stream: str, now: int) -> Change | None:
+        """Note that a stream is to keep nothing of its program, as the port has it."""
+        return self._of_stream(key, stream, "forgetting", now)
+
+    def _of_stream(
+        self,
+        key: ServiceObjectKey,
+        stream: str,
+        kind: Kind,
+        at: int = 0,
+    ) -> Change | None:
         values = key._asdict() | {"stream": stream}
         with self._database.transaction():
             row = self._database.row(self._sql["stream_to_erase"], values)
             if row is None:
                 return None
             version, partition = row
-            change = Change(key.id, version, partition, kind="erasure", stream=stream)
+            change = Change(key.id, version, partition, kind=kind, stream=stream, at=at)
             self._note_pending(key.tenant, change)
         return change
 

@@ -155,6 +155,7 @@ class _Waits:
         self.last = ""
         self.counts: dict[str, int] = {}
         self.left_by: int | None = None
+        self.has_begun = False
 
 
 class Interpreter:
@@ -186,7 +187,16 @@ class Interpreter:
         elif isinstance(record, AnswerRecord):
             self._answered(record)
 
+    def _forget(self, waits: _Waits) -> None:
+        """Of a composite to which something has come; else there is nothing to forget."""
+        if waits.has_begun:
+            waits.states += 1
+            waits.counts, waits.last = {}, ""
+
     def _answered(self, record: AnswerRecord) -> None:
+        if record.forgets:
+            self._forget(self.waits[record.stream])
+            return
         waits, first = self.waits[record.stream], record.events[0].number
         asked = first, record.states, record.version
         if asked != (waits.answered, waits.states, self._version):
@@ -241,6 +251,7 @@ class Interpreter:
             composite, timestamp, value = arrivals.popleft()
             if composite in self.waits:
                 self.waits[composite].queue.append((timestamp, value))
+                self.waits[composite].has_begun = True
                 self.verdicts[composite, "collected"] += 1
             elif timestamp <= self._last.get(composite, -1):
                 self.verdicts[composite, "stale"] += 1

@@ -41,6 +41,16 @@ COMPUTED = {
     }
 }
 """A Service Object with a stream that is computed, and can be filled."""
+OPERATED = {
+    "streams": {
+        "payments": {"channels": {"amount": {"type": "number"}}},
+        "suspicious": {
+            "operator": {"name": "forward", "version": 1},
+            "channels": {"amount": {"type": "number"}},
+        },
+    }
+}
+"""One with a stream that a program computes."""
 ARCHIVE = "application/gzip"
 """What the document shows in base64."""
 EXAMPLE_CODE = "7K3QM-2F9XW-D4HTA-Q8RZV"
@@ -61,6 +71,8 @@ class World:
             asked |= {"so": self.names["filled"], "s": "fahrenheit"}
         if (method, path) == ("DELETE", "/jobs/{job}") and "backfill" in self.names:
             asked["job"] = self.names["backfill"]
+        if path.endswith("/state") and "operated" in self.names:
+            asked |= {"so": self.names["operated"], "s": "suspicious"}
         return path.format_map(self.names | asked)
 
     def query(self, operation: dict[str, Any]) -> dict[str, Any]:
@@ -126,6 +138,7 @@ def a_world(served: Served) -> World:
     assert answer.status_code == 201, answer.text
     names |= {"operator": "forward", "application": "loop"}
     names["tenant"] = served.tenant("another").ask("GET", "/grants").get_json()["tenant"]
+    names["operated"] = tenant.create(OPERATED)
     granted = tenant.ask("PUT", f"/operators/forward/grants/{names['tenant']}")
     assert granted.status_code == 204, granted.text
     served.store()

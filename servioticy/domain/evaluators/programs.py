@@ -128,6 +128,8 @@ class Programs:
         if argument is not None:
             return [HEAD]
         answer = read_answer(event.document)
+        if answer.forgets:
+            return [HEAD, STATE]
         looked_at = [HEAD, *[entry(each.number) for each in answer.events]]
         return [*looked_at, STATE] if answer.ends else looked_at
 
@@ -173,6 +175,8 @@ def _channels(document: bytes) -> bytes:
 def _taken_in(step: Step, entries: Entries, queue: Head) -> Answer:
     """What comes of an answer, if it is one to the oldest that waits, of the program in force."""
     answer, code = read_answer(step.trigger.document or b""), cast(ProgramCode, step.code.operator)
+    if answer.forgets:
+        return _forget(entries, queue)
     (event,) = answer.events
     asked = answer.begun, event.number, answer.states, answer.program, answer.version
     if asked != (queue.begun, queue.first, queue.states, code.name, code.version):
@@ -186,6 +190,15 @@ def _taken_in(step: Step, entries: Entries, queue: Head) -> Answer:
     wrong = _keep_state(answer, entries, queue) if answer.ends else ""
     entries.put(HEAD, _encode(queue), to_ask_since(step.at) if queue.waiting else None)
     return Answer(kind=ERROR, message=wrong) if wrong else _made(step, event)
+
+
+def _forget(entries: Entries, queue: Head) -> Answer:
+    """Keep nothing from here on, and take in no answer that goes on with what was kept."""
+    queue.states += 1
+    queue.answered = ""
+    entries.drop(STATE)
+    entries.put(HEAD, _encode(queue), entries.due(HEAD))
+    return NOTHING
 
 
 def _keep_state(answer: AnswerRecord, entries: Entries, queue: Head) -> str:

@@ -118,6 +118,16 @@ class MemoryChangeStore:
                 Change(row.id, row.version, row.route_partition, kind="erasure", stream=stream)
             )
 
+    def forget(self, key: ServiceObjectKey, stream: str, now: int) -> Change | None:
+        """Note that a stream is to keep nothing of its program; None: there is no such stream."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._row(key, None)
+            if row is None or (row.id, stream) not in self._state.streams:
+                return None
+            place = row.id, row.version, row.route_partition
+            return self._note_pending(Change(*place, kind="forgetting", stream=stream, at=now))
+
     def fill_in(self, key: ServiceObjectKey, job: str) -> Change | None:
         """Note that a backfill is to take its place; None: it was cancelled."""
         self._state.ask_postgres()

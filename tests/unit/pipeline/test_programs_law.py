@@ -24,6 +24,7 @@ from pipeline.state.manifests import AskedPrograms
 from pipeline.task import Task
 from sandbox import argument_names
 from servioticy.domain.evaluators.every import every
+from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.records import LogRecord
 
 SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -81,6 +82,11 @@ class World:
                 for each, keeps in self.keeps_state.items()
             }
         )
+
+    def forget(self) -> None:
+        """Both objects keep nothing of what their first programs kept."""
+        for id_, tenant in self.tenants.items():
+            self.platform.changes.forget(ServiceObjectKey(tenant, id_), "p0", 1000)
 
     def next_version(self) -> None:
         """Both documents name the next version of the program."""
@@ -192,7 +198,8 @@ def assert_as_interpreted(world: World, id_: str, *, all_: bool) -> None:
 @LAW
 @given(data=st.data())
 def test_what_programs_make_follows_from_the_log(data, shape) -> None:
-    """However questions are cut, answers late or twice, versions changed; whoever dies."""
+    """However questions are cut, answers late or twice, versions changed, what is kept forgotten;
+    whoever dies."""
     draw = data.draw
     world = World(shape, draw, batch=draw(st.sampled_from([1, 2, 5, 100])))
     moments = st.sampled_from(["before", "after"])
@@ -203,12 +210,16 @@ def test_what_programs_make_follows_from_the_log(data, shape) -> None:
     take_all(runs)
     put = st.tuples(st.sampled_from(["d0", "d1"]), st.integers(0, 25), st.integers(0, 99))
     change = st.tuples(st.just("change"), st.just(0), st.just(0))
+    forget = st.tuples(st.just("forget"), st.just(0), st.just(0))
     for stream, timestamp, number in draw(
-        st.lists(st.one_of(put, put, put, put, change), max_size=30)
+        st.lists(st.one_of(put, put, put, put, change, forget), max_size=30)
     ):
         if stream == "change":
             if world.at + 1 < len(VERSIONS):
                 world.next_version()
+            continue
+        if stream == "forget":
+            world.forget()
             continue
         for id_ in world.tenants:
             append(world.platform, [((id_, stream), timestamp, number)])
