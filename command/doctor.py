@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from command import found as where
 from command import listening, running
 from operators import cgroups
+from operators.adapters.docker import Docker
 from operators.layers import lacking, layers
 from operators.queues.link import MOST_BYTES
 from operators.queues.probe import probed
@@ -181,6 +182,8 @@ def _sandbox(settings: Settings) -> Check:
 
 def _operators(settings: Settings) -> Check:
     """Which layers around tenants' own programs this machine allows."""
+    if settings.operators.docker:
+        return _containers(settings)
     try:
         found = {**layers(), "cgroup": _group(settings)}
     except OSError as error:
@@ -192,6 +195,18 @@ def _operators(settings: Settings) -> Check:
     if not enough:
         detail += "; no programs of strangers run here"
     return Check("operators", True, detail)
+
+
+def _containers(settings: Settings) -> Check:
+    """Whether there is a Docker in whose containers tenants' own programs run."""
+    own = settings.operators
+    docker = Docker(own.docker, own.image)
+    try:
+        docker.call("GET", f"/images/{own.image}/json")
+    except Unavailable as error:
+        remedy = f"`docker pull {own.image}`, or correct SERVIOTICY_OPERATORS_DOCKER"
+        return Check("operators", False, str(error), remedy)
+    return Check("operators", True, f"in containers of {own.image}, by Docker")
 
 
 def _group(settings: Settings) -> str:

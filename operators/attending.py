@@ -182,7 +182,7 @@ class Attendant:
         try:
             described, folder = self._programs.folder(line.program)
             line.described, line.spelling = described, Spelling(described.message)
-            begun = Instance(described, folder, self._place)
+            begun = self._place.begun(described, folder)
         except Exception as error:  # noqa: BLE001  told to who attends
             begun = error
         self._begun.append((line, begun))

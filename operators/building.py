@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 
 from operators import cgroups
+from operators.adapters.docker import Docker
 from operators.attending import Bounds
 from operators.cgroups import Groups, NoGroups
 from operators.instance import Place
@@ -49,7 +50,11 @@ class Programs:
         )
         self._links = _links(settings, self._shelf)
         place = Place(
-            self._shelf.base, own.protection == "required", self._links, _groups(settings)
+            self._shelf.base,
+            own.protection == "required",
+            self._links,
+            _groups(settings),
+            Docker(own.docker, own.image).begin if own.docker else None,
         )
         self._node = Node(self._shelf, place, bounds)
         name = f"{socket.gethostname()}/{OF_WORKFLOWS if partition is None else partition}"

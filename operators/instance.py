@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
@@ -44,6 +44,9 @@ _BOOT = (
 )
 
 
+Begin: TypeAlias = "Callable[[Described, Path, Place], Instance]"
+
+
 class Place(NamedTuple):
     """Where processes are begun, and how."""
 
@@ -55,6 +58,12 @@ class Place(NamedTuple):
     """what is between it and the platform"""
     groups: Groups | None = None
     """what bounds it beside its own limits, where the machine has that"""
+    begin: Begin | None = None
+    """who begins programs elsewhere, in place of processes here (operators/adapters/docker.py)"""
+
+    def begun(self, described: Described, folder: Path) -> Instance:
+        """Begin a program. Raises NotAnOperator, Unavailable, OSError."""
+        return (self.begin or Instance)(described, folder, self)
 
 
 class Instance:
@@ -109,6 +118,10 @@ class Instance:
             os.close(status)
             if self._group is not None:
                 self._group.close()
+        self._talk()
+
+    def _talk(self) -> None:
+        """Begin to speak with it, once it is there."""
         self.socket.setblocking(False)
         os.set_blocking(self.output, False)
         os.set_blocking(self.status, False)

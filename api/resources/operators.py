@@ -47,10 +47,12 @@ def blueprint(services: Services) -> Blueprint:
         tenant = authenticated().caller
         if services.quotas.most(tenant, OPERATORS).most == 0:
             raise Denied("This platform's operator has not allowed you to push operators")
-        if services.settings.operators.protection == "required" and (reason := _why_not()):
+        own = services.settings.operators
+        is_enclosed = own.protection == "any" or own.docker
+        if not is_enclosed and (reason := _why_not()):
             raise Conflict(f"This machine cannot enclose programs: {reason}")
         content, files, described = _sent(operator)
-        if services.settings.operators.protection == "required" and described.network:
+        if own.protection == "required" and described.network:
             raise Denied(NO_NETWORK)
         digest = archives.digest(files)
         newest = stored.row("newest", tenant=tenant, name=operator)

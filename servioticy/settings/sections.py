@@ -240,6 +240,15 @@ class Operators:
     store_ca: str = setting(
         "", "PEM file of the authorities that vouch for that store (empty: those of the machine)"
     )
+    docker: str = setting(
+        "",
+        "socket of a Docker on this machine, in whose containers such programs run, in place of "
+        "processes (`/var/run/docker.sock`)",
+    )
+    image: str = setting(
+        "python:3.11-slim",
+        "image of these containers, which Docker has: with `python3` and what programs are run by",
+    )
 
 
 @dataclass(frozen=True, slots=True)

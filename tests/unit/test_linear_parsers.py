@@ -87,6 +87,7 @@ NOT_OF_CLIENTS = {
     "functions/files/columns_process.py": "what we ask it",
     "functions/files/source.py": "tickets as they are stored",
     "servioticy/domain/workflows/files.py": "a name of a bounded length",
+    "operators/adapters/docker.py": "answers of a Docker that the operator named, 1 MiB at most",
     "operators/adapters/kafka_loop.py": "events of one's own topic, in a loop of one's own",
     "operators/guest/launch.py": "what the node has written",
     "operators/instance.py": "lines of our own launcher",
