@@ -70,6 +70,7 @@ NOT_OF_CLIENTS = {
     "api/resources/claim_codes.py": "templates as they are stored",
     "api/resources/claims.py": "templates as they are stored",
     "api/resources/groups.py": "documents as they are stored",
+    "api/documents/kept_by_programs.py": "what a program keeps, as it was stored",
     "api/resources/operators.py": "a number of ten digits; manifests as they are stored",
     "api/resources/jobs.py": "what the platform has stored",
     "api/resources/replacing.py": "documents as they are stored",
