@@ -13,6 +13,8 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from benchmarks import operators_bulk, operators_fraud
 from benchmarks.operator_nodes import TRANSPORTS, ask, node_with
@@ -23,6 +25,10 @@ from servioticy.ports.programs import Program, Question
 from servioticy.settings import Settings
 
 RATES = (1_000, 10_000)
+MOST_RATE = 1_024_000
+KEEPS_UP = 0.9
+"""It is saturated where less than this part of what comes is answered in the time it comes."""
+
 BATCHES = (1, 10, 100, 1_000, 10_000)
 TICK = 0.001
 PYTHON = "from servioticy_operator import serve\nserve(lambda event, state: event.channels)\n"
@@ -35,10 +41,21 @@ EVENT = (
 _Asked = dict[bytes, float]
 
 
+class _Paced(NamedTuple):
+    """What came of events at a rate."""
+
+    times: list[float]
+    """The seconds that each question took."""
+    answered: float
+    """Events a second, until the last one was."""
+
+
 def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print latencies at each rate, throughput by batch size, and the time of an update."""
     parser = argparse.ArgumentParser("servioticy bench operators")
-    parser.add_argument("what", nargs="?", default="forward", choices=("forward", "bulk", "fraud"))
+    parser.add_argument(
+        "what", nargs="?", default="forward", choices=("forward", "saturation", "bulk", "fraud")
+    )
     parser.add_argument("--seconds", type=float, default=5.0, help="of each rate (5)")
     parser.add_argument(
         "--scale", type=float, default=10.0, help="bulk: how many times as fast (10)"
@@ -51,28 +68,46 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     if options.what == "fraud":
         operators_fraud.run(settings, RATES, options.seconds)
         return
+    is_to_saturate = options.what == "saturation"
     pool = sandbox_pool(settings)
     try:
         grow = forward(pool)
         grow(1)
-        for rate in RATES:
-            _print("JavaScript", rate, _paced_calls(grow, rate, options.seconds))
+        _paces("JavaScript", partial(_paced_calls, grow), options.seconds, is_to_saturate)
     finally:
         pool.close()
     for language in ("python", "node"):
         if shutil.which("node") is None and language == "node":
             continue
         for transport in TRANSPORTS:
-            _forward(language, transport, options.seconds)
+            _forward(language, transport, options.seconds, is_to_saturate)
 
 
-def _forward(language: str, transport: str, seconds: float) -> None:
+def _paces(
+    name: str, paced: Callable[[int, float], _Paced], seconds: float, is_to_saturate: bool
+) -> None:
+    """Print how it does at the paper's rates; or at each twice the one before, until too much."""
+    rate = RATES[0]
+    most = 0.0
+    while rate <= (MOST_RATE if is_to_saturate else RATES[-1]):
+        found = paced(rate, seconds)
+        _print(name, rate, found)
+        most = max(most, found.answered)
+        if is_to_saturate and found.answered < KEEPS_UP * rate:
+            break
+        rate *= 2 if is_to_saturate else 10
+    if is_to_saturate:
+        print(f"{name}: saturated at {most:,.0f} events/s", flush=True)
+
+
+def _forward(language: str, transport: str, seconds: float, is_to_saturate: bool) -> None:
     files = {"main.py": PYTHON} if language == "python" else {}
     with node_with(language, files, transport, name="forward") as node:
         name = f"{language}, {transport}"
         print(f"{name}: from its first question to its answer {1000 * _ask(node, 1, 1):.0f} ms")
-        for rate in RATES:
-            _print(name, rate, _paced(node, rate, seconds))
+        _paces(name, partial(_paced, node), seconds, is_to_saturate)
+        if is_to_saturate:
+            return
         for batch in BATCHES:
             count = min(max(1, 20_000 // batch), 200)
             took = sum(_ask(node, 1, batch) for _ in range(count))
@@ -88,25 +123,27 @@ def _ask(node: Node, version: int, events: int) -> float:
     return time.perf_counter() - began
 
 
-def _paced(node: Node, rate: int, seconds: float) -> list[float]:
-    """Ask at a rate; the seconds that each question took to be answered."""
+def _paced(node: Node, rate: int, seconds: float) -> _Paced:
+    """Ask at a rate; what finds no room is not asked any more."""
     program, asked, times = Program(1, "forward", 1), _Asked(), list[float]()
-    number = sent = 0
+    number = sent = taken = 0
     began = time.perf_counter()
     while (now := time.perf_counter()) - began < seconds or asked:
         due = int((now - began) * rate) - sent if now - began < seconds else 0
         if due > 0:
             number += 1
             name = b"%d" % number
-            if node.ask(Question(name, program, "so/s", None, [EVENT] * min(due, 10_000))):
+            events = [EVENT] * min(due, 10_000)
+            if node.ask(Question(name, program, "so/s", None, events)):
                 asked[name] = now
+                taken += len(events)
             sent += due
         for reply in node.replies(TICK):
             times.append(time.perf_counter() - asked.pop(reply.id))
-    return times
+    return _Paced(times, taken / (time.perf_counter() - began))
 
 
-def _paced_calls(grow: Callable[[int], object], rate: int, seconds: float) -> list[float]:
+def _paced_calls(grow: Callable[[int], object], rate: int, seconds: float) -> _Paced:
     times: list[float] = []
     sent, began = 0, time.perf_counter()
     while (now := time.perf_counter()) - began < seconds:
@@ -117,12 +154,14 @@ def _paced_calls(grow: Callable[[int], object], rate: int, seconds: float) -> li
         grow(min(due, 1000))
         sent += min(due, 1000)
         times.append(time.perf_counter() - now)
-    return times
+    return _Paced(times, sent / (time.perf_counter() - began))
 
 
-def _print(name: str, rate: int, times: list[float]) -> None:
+def _print(name: str, rate: int, found: _Paced) -> None:
+    times = found.times
     cut = statistics.quantiles(times, n=100)
     print(
-        f"  {name:16} forward at {rate:6,}/s: {1000 * statistics.fmean(times):6.2f} ms mean, "
+        f"  {name:16} forward at {rate:9,}/s: {found.answered:9,.0f}/s answered, "
+        f"{1000 * statistics.fmean(times):6.2f} ms mean, "
         f"{1000 * cut[49]:6.2f} p50, {1000 * cut[94]:6.2f} p95, {1000 * cut[98]:6.2f} p99"
     )
