@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-import orjson
 from flask import Flask, g, render_template, request
 
-from api.console.asking import Api, ApiRefused
-from api.console.editing import Edited, NoDocument, read, unix, write
-from api.console.places import Problem, problem, problems
+from api.console.asking import Api
+from api.console.attempts import attempted
+from api.console.checking import drawn
+from api.console.completing import completions
+from api.console.editing import Edited, unix, write
+from api.console.places import Problem
 from api.console.tried import rows
 from servioticy.domain.console import ROOT
 from servioticy.domain.verdicts import VERDICTS
@@ -21,24 +23,11 @@ DEVICES = f"{ROOT}/devices"
 LASTS = (10, 20, 50, 100, 1000)
 LAST = 20
 VERSIONS_SHOWN = 50
-NAMES_SHOWN = 500
 MOST_LINES = 1_000
 """Of a version that is compared: to find the differences of more takes too long here."""
 MAX_TEXT_BYTES = 245_760
 """What is longer is shown nowhere: a form with it could not be sent (pages.py)."""
 NOT_EDITED = ("id", "userId", "createdAt", "updatedAt", "data", "template")
-TO_BE_TOLD = frozenset(
-    {
-        HTTPStatus.BAD_REQUEST,
-        HTTPStatus.UNAUTHORIZED,
-        HTTPStatus.CONFLICT,
-        HTTPStatus.PRECONDITION_FAILED,
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        HTTPStatus.TOO_MANY_REQUESTS,
-        HTTPStatus.SERVICE_UNAVAILABLE,
-    }
-)
-"""Statuses after which the text is shown again: nobody is to lose what he has written."""
 
 
 class Sent(NamedTuple):
@@ -159,27 +148,13 @@ def _shown(document: Mapping[str, Any], etag: str) -> Sent:
     return Sent(text, etag)
 
 
-def _with_text(api: Api, device: str, sent: Sent, use: Any) -> Any:
+def _with_text(api: Api, device: str, sent: Sent, use: Callable[[Edited], Any]) -> Any:
     """Return what is made of the text; or the page again, with all that is wrong in its place."""
-    try:
-        edited = read(sent.text)
-    except NoDocument as error:
-        wrong = [problem(error.reason, sent.text, error.at)]
-        return _page(api, device, sent, wrong=wrong), HTTPStatus.BAD_REQUEST
-    try:
-        orjson.dumps(edited.document)
-        return use(edited)
-    except (orjson.JSONEncodeError, UnicodeEncodeError):
-        wrong = [problem("there is half of a character in it", sent.text, 0)]
-        return _page(api, device, sent, wrong=wrong), HTTPStatus.BAD_REQUEST
-    except ApiRefused as refused:
-        if not refused.is_known or refused.status not in TO_BE_TOLD:
-            raise
-        is_wrong = refused.status == HTTPStatus.BAD_REQUEST
-        told = problems(refused.told, edited, sent.text) if is_wrong else []
-        message = "" if told else refused.message
-        page = _page(api, device, sent, wrong=told, message=message, status=refused.status)
-        return page, refused.status
+    found = attempted(sent.text, use)
+    if found.status == HTTPStatus.OK:
+        return found.made
+    page = _page(api, device, sent, wrong=found.wrong, message=found.message, status=found.status)
+    return page, found.status
 
 
 def _page(
@@ -187,7 +162,7 @@ def _page(
     device: str,
     sent: Sent,
     *,
-    wrong: list[Problem] | None = None,
+    wrong: Sequence[Problem] = (),
     message: str = "",
     status: int = 0,
     saved: Mapping[str, Any] | None = None,
@@ -200,7 +175,7 @@ def _page(
         id=device,
         document=document,
         sent=sent,
-        wrong=wrong or [],
+        wrong=wrong,
         message=message,
         has_changed=status == HTTPStatus.PRECONDITION_FAILED,
         may_detach=status == HTTPStatus.CONFLICT and "detach" in message,
@@ -208,28 +183,12 @@ def _page(
         tried=tried,
         rows=rows(tried, device) if tried else [],
         means=VERDICTS,
-        names=list(_names(document))[:NAMES_SHOWN],
+        names=completions(document, api),
+        tree=drawn(tried, device, api) if tried else None,
         versions=listed[::-1][:VERSIONS_SHOWN],
         lasts=LASTS,
         last=_last(),
     )
-
-
-def _names(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what code of this document may name: streams, groups, and values of channels."""
-    is_function = document.get("version") == "0.2.0"
-    streams = document.get("streams") or {}
-    for name, stream in streams.items():
-        yield name
-        for channel in stream.get("channels") or {}:
-            if is_function:
-                yield f"iot.value({name}, '{channel}')"
-            else:
-                yield f"{{${name}.channels.{channel}.current-value}}"
-    for name in document.get("groups") or {}:
-        yield name
-        if is_function:
-            yield f"iot.value({name})"
 
 
 def _active(api: Api, device: str) -> int | None:

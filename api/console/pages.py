@@ -12,6 +12,7 @@ from api.console import (
     access,
     aspects,
     by_issuer,
+    checking,
     deliveries,
     device,
     devices,
@@ -74,6 +75,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     devices.add(app, about)
     device.add(app, about)
     editor.add(app)
+    checking.add(app)
     streams.add(app)
     topology.add(app)
     trace.add(app)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
-import orjson
 from flask import Flask, g, redirect, render_template, request
 
-from api.console.asking import Api, ApiRefused, path_of
-from api.console.editing import NoDocument, read, unix, write
-from api.console.editor import TO_BE_TOLD
-from api.console.places import Problem, problem, problems
+from api.console.asking import Api, path_of
+from api.console.attempts import attempted
+from api.console.editing import unix, write
+from api.console.places import Problem
 from api.console.workflows import WORKFLOWS, name_of
 
 FIRST = {
@@ -59,33 +58,18 @@ def add(app: Flask, base: str) -> None:
     def _sent(workflow: str, use: Callable[[Api, Any, str], str]) -> Any:
         """Return where what was sent has led to; or the page again, with all that is wrong."""
         text, etag = unix(request.form.get("text", "")), request.form.get("etag", "")
-        try:
-            edited = read(text)
-        except NoDocument as error:
-            wrong = [problem(error.reason, text, error.at)]
-            return _page(workflow, text, etag, wrong), HTTPStatus.BAD_REQUEST
-        try:
-            orjson.dumps(edited.document)
-            id_ = use(g.signed.api, edited.document, etag)
-        except (orjson.JSONEncodeError, UnicodeEncodeError):
-            wrong = [problem("there is half of a character in it", text, 0)]
-            return _page(workflow, text, etag, wrong), HTTPStatus.BAD_REQUEST
-        except ApiRefused as refused:
-            if not refused.is_known or refused.status not in TO_BE_TOLD:
-                raise
-            is_wrong = refused.status == HTTPStatus.BAD_REQUEST
-            told = problems(refused.told, edited, text) if is_wrong else []
-            page = _page(workflow, text, etag, told, "" if told else refused.message)
-            return page, refused.status
+        found = attempted(text, lambda edited: use(g.signed.api, edited.document, etag))
+        if found.status != HTTPStatus.OK:
+            return _page(workflow, text, etag, found.wrong, found.message), found.status
         done = "changed" if workflow else "made"
-        return redirect(f"{base}{WORKFLOWS}{path_of(id_)}?done={done}", 303)
+        return redirect(f"{base}{WORKFLOWS}{path_of(found.made)}?done={done}", 303)
 
 
 def _page(
     workflow: str,
     text: str,
     etag: str = "",
-    wrong: list[Problem] | None = None,
+    wrong: Sequence[Problem] = (),
     message: str = "",
 ) -> str:
     now = g.signed.api.get("workflows", workflow)["document"] if workflow else {}
@@ -95,6 +79,6 @@ def _page(
         name=name_of(now, workflow),
         text=text,
         etag=etag,
-        wrong=wrong or [],
+        wrong=wrong,
         message=message,
     )

@@ -14,6 +14,8 @@ MANY = ("updates", "atoms")
 """What comes in batches."""
 TRY = "try"
 """What is asked of a Service Object by whoever tries a change: it stores nothing."""
+TRIES = (f"/{TRY}", "/check")
+"""What pages ask it by."""
 READING = ("reads", "long")
 """Kinds of requests that read."""
 SENDING = ("updates", "batches")
@@ -28,7 +30,7 @@ def kind(method: str, path: str, size: int = 0) -> str:
     long have few threads, and all others theirs. Large updates wait for the log as batches do, and
     take their threads.
     """
-    if method == "POST" and is_below(path) and path.endswith(f"/{TRY}"):
+    if method == "POST" and is_below(path) and path.endswith(TRIES):
         return "long"  # a page that tries, or what it asks
     if is_below(path):
         path = path.removeprefix(API)

@@ -55,7 +55,8 @@ def blueprint(services: Services) -> Blueprint:
         told = _told(new.body, before, new.definition, key, services)
         tried = Tried(before, new.definition, found.version, last)
         wanted = trial(tried, key, asked.address.scope, services)
-        head = orjson.dumps({"version": found.version, "warnings": told})
+        inputs = _inputs(new.definition)
+        head = orjson.dumps({"version": found.version, "warnings": told, "inputs": inputs})
         return stored(_joined(head, _played(wanted, turns, services)), 200, headers)
 
     return routes
@@ -69,6 +70,17 @@ def _played(wanted: Trial, turns: Turns, services: Services) -> bytes:
         services.quotas.has_read(wanted.caller, step.seconds)
         told = step.documents or told
     return told
+
+
+def _inputs(definition: Definition) -> dict[str, list[str]]:
+    """Return what each of its composites reads: its execution tree a step long."""
+    return {
+        each.ref.stream: list(
+            dict.fromkeys(str(of) for read in each.composite.inputs for of in read.members)
+        )
+        for each in definition.streams
+        if each.composite is not None
+    }
 
 
 def _joined(head: bytes, rest: bytes) -> bytes:

@@ -233,10 +233,13 @@ def test_a_document_is_changed_tried_saved_and_taken_back(visitor: Person, cella
         visitor.page.keyboard.insert_text(content)
 
     has(whole.replace("value * 1.8 + 32", "value * 1.8 +"))
+    line = whole[: whole.index("value * 1.8")].count("\n") + 1
+    visitor.page.locator(f"#checked [data-line='{line}']").wait_for()
+    assert visitor.page.locator(".marks i").count() == 1
+    visitor.look("editor-checked")
     visitor.press("Try")
     visitor.sees("1 thing to mend")
     visitor.look("editor-wrong")
-    line = whole[: whole.index("value * 1.8")].count("\n") + 1
     visitor.press(f"Go to line {line}")
     place = text.evaluate("each => each.value.slice(0, each.selectionStart).split('\\n').length")
     assert place == line
@@ -265,3 +268,43 @@ def test_a_document_is_changed_tried_saved_and_taken_back(visitor: Person, cella
     visitor.sees("Version 1 is in force.")
     assert text.input_value() == whole
     visitor.look("editor-saved")
+
+
+def test_names_are_completed_while_code_is_written(visitor: Person, cellar: Cellar) -> None:
+    """By the keyboard: streams, and channels of other devices too; a key undoes it."""
+    visitor.sign_in(cellar.token)
+    visitor.open(f"/console/devices/{cellar.derived}/document")
+    text = visitor.page.get_by_role("textbox", name="Document", exact=True)
+    text.wait_for()
+    visitor.sees("Nothing is wrong with this text.")
+    visitor.page.locator("#tree summary").focus()
+    visitor.page.keyboard.press("Enter")
+    visitor.page.get_by_role("region", name="What is computed from what").wait_for()
+    options = visitor.page.locator("#completions [role=option]")
+    whole = text.input_value()
+
+    def writes(words: str, at: str) -> None:
+        text.evaluate("(each, place) => each.setSelectionRange(place, place)", whole.index(at))
+        text.focus()
+        visitor.page.keyboard.type(words)
+
+    writes("iot.value(device, 't", "var value")
+    options.filter(has_text="temperature").wait_for()
+    assert options.all_inner_texts() == ["temperature"]
+    visitor.look("editor-completing")
+    text.focus()
+    visitor.page.keyboard.type("e")
+    visitor.page.keyboard.press("Enter")
+    assert "iot.value(device, 'temperature" in text.input_value()
+    visitor.page.keyboard.type("') + dev")
+    options.first.wait_for()
+    visitor.page.keyboard.press("Escape")
+    assert not options.first.is_visible()
+    visitor.page.keyboard.press("Control+Space")
+    visitor.page.keyboard.press("ArrowUp")
+    visitor.page.keyboard.press("ArrowDown")
+    assert text.get_attribute("aria-activedescendant") == "completion-0"
+    visitor.page.keyboard.press("Tab")
+    assert "') + device" in text.input_value()
+    visitor.page.keyboard.press("Control+z")
+    assert "') + device" not in text.input_value()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from api_builders import NOW, SIMPLE, Caller, Platform, Served, trials
-from console_visits import client, tenant
+from console_visits import client, signed_in, tenant
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -283,3 +283,65 @@ def test_trying_windows_shows_their_results_by_time(
     assert answer.status_code == 200, text
     assert "results of windows would differ" in text
     assert '<span class="badge">early 1</span>' in text
+
+
+def checked(client: FlaskClient, so: str, text: str) -> str:
+    """What stands beside a text while it is written."""
+    csrf = edit(client, so)["csrf"]
+    answer = client.post(f"/console/devices/{so}/check", data={"text": text, "csrf": csrf})
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "reason"),
+    [
+        ('"cellar"', '"cellar', '"cellar', "does not end in its line"),
+        ("* 2", "WRONG", "iot.value", "stream twice: channel v: line 2, column 10: no"),
+    ],
+)
+def test_what_is_wrong_is_told_while_it_is_written(
+    old: str, new: str, at: str, reason: str, client: FlaskClient, tenant: Caller, so: str
+) -> None:
+    text = edit(client, so)["text"].replace(old, new, 1)
+    line, column = line_and_column(text, text.index(at))
+
+    found = checked(client, so, text)
+    assert f'data-line="{line}" data-column="{column}"' in found
+    assert reason in html.unescape(found)
+    assert "<datalist>" not in found, "what fits is known of good documents"
+    assert len(versions(tenant, so)) == 1
+
+
+def test_names_warnings_and_the_tree_are_told_before_saving(
+    client: FlaskClient, tenant: Caller, so: str
+) -> None:
+    """Of the text as it is: those of the version in force may be others."""
+    device = tenant.create({"name": "<Roof>", **SIMPLE})
+    text = edit(client, so)["text"].replace("function(a)", "function(a, roof)")
+    text = text.replace('"twice"', '"thrice"')
+    group = f'"groups": {{"roof": {{"soIds": ["{device}"], "stream": "a"}}}},'
+    found = checked(client, so, text.replace('"streams"', f'{group} "streams"', 1))
+
+    assert '<option value="thrice">' in found
+    named = '<option value="iot.value(roof, &#39;x&#39;)" data-of="roof" data-channel="x">'
+    assert named in found, "the channels of a group are those of what is in it"
+    assert found.count('<g class="node') == 3
+    assert "&lt;Roof&gt;" in found
+    assert "Nothing is wrong" in found
+    warned = checked(
+        client, so, text.replace('"x": {"type": "number"}', '"x": {"type": "string"}')
+    )
+    assert "channel x was number and is string now" in html.unescape(warned)
+    assert len(versions(tenant, so)) == 1
+
+
+def test_whoever_may_not_change_a_document_has_it_checked_by_nobody(
+    served: Served, client: FlaskClient, tenant: Caller, so: str
+) -> None:
+    wanted = {"name": "reader", "rights": ["list", "read", "inspect"]}
+    reader = signed_in(served, tenant.ask("POST", "/tokens", json=wanted).get_json()["token"])
+    form = edit(reader, so)
+    assert reader.post(f"/console/devices/{so}/check", data=form).status_code == 403
+    del form["csrf"]
+    assert client.post(f"/console/devices/{so}/check", data=form).status_code == 403

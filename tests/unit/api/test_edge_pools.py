@@ -7,8 +7,12 @@ import math
 import pytest
 
 from api.edge.deadlines import Deadlines
+from api.edge.framing import TooMuch
+from api.edge.incoming import Incoming
 from api.edge.kinds import kind
 from api.edge.pools import Budget, Busy, Holding, Job, Pool
+from operators.archives import MAX_ARCHIVE_BYTES
+from servioticy.http_heads import parse
 
 
 class Bench:
@@ -198,6 +202,10 @@ def test_who_began_first_is_late_first() -> None:
         ("POST", "/claims/", "claims"),
         ("PUT", "/claims", "changes"),
         ("POST", "/so/claim-codes", "changes"),
+        ("POST", "/console/devices/so/check", "long"),
+        ("POST", "/console/devices/so/try", "long"),
+        ("POST", "/console/devices/so/document", "changes"),
+        ("POST", "/so/check", "changes"),
     ],
 )
 def test_each_request_has_its_pool(method: str, path: str, pool: str) -> None:
@@ -211,3 +219,20 @@ def test_a_large_update_takes_the_threads_of_batches(size: int, pool: str) -> No
     assert kind("PUT", "/so/streams/s", size) == pool
     assert kind("PUT", "/so", size) == "changes"
     assert kind("GET", "/so/streams/s", size) == "reads"
+
+
+@pytest.mark.parametrize("path", ["/operators/a", "/console/api/operators/a"])
+def test_programs_may_be_larger_than_other_bodies(path: str) -> None:
+    """Whether a shell pushes them or a page of the console."""
+    for method, size, is_taken in (
+        ("PUT", MAX_ARCHIVE_BYTES, True),
+        ("PUT", MAX_ARCHIVE_BYTES + 1, False),
+        ("POST", 1_001, False),
+    ):
+        text = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}"
+        head, incoming = parse(text.encode()), Incoming(1_000)
+        if is_taken:
+            incoming.begin_body(head)
+        else:
+            with pytest.raises(TooMuch):
+                incoming.begin_body(head)
