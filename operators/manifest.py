@@ -28,6 +28,16 @@ MOST_WARM_UP = 100
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _AMOUNT = re.compile(r"([0-9]{1,6})(ms|s|MiB)")
 _UNITS = {"ms": 0.001, "s": 1.0, "MiB": float(MEBIBYTE)}
+_BYTE = re.compile(r"\(byte ([0-9]{1,9})\)")
+
+
+class _WrongError(Exception):
+    """A field is not what it may be."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(reason)
+        self.place = place
+        self.reason = reason
 
 
 class Described(NamedTuple):
@@ -57,25 +67,35 @@ def read(content: bytes) -> Described:
     try:
         given = msgspec.json.decode(content, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise NotAnOperator(f"{FILE}: {error}") from error
+        place = _BYTE.search(str(error))
+        where = _at(content, int(place[1])) if place else ""
+        raise NotAnOperator(f"{FILE}: {error}{where}") from error
+    try:
+        return _described(given)
+    except _WrongError as wrong:
+        where = _of(content, wrong.place)
+        raise NotAnOperator(f"{FILE}: {wrong.place}: {wrong.reason}{where}") from wrong
+
+
+def _described(given: dict[str, Any]) -> Described:
     _only(given, FIELDS, "")
     name = _text(given, "name", "")
     if not is_name(name):
-        raise NotAnOperator(f"{FILE}: name: 1 to 63 of a-z, 0-9 and inner hyphens")
+        raise _WrongError("name", "1 to 63 of a-z, 0-9 and inner hyphens")
     batch = _part(given, "batch", {"max", "wait"})
     limits = _part(given, "limits", {"memory", "answer", "processes"})
     message = given.get("message", "json")
     if message not in ("json", "msgpack"):
-        raise NotAnOperator(f"{FILE}: message: json or msgpack")
+        raise _WrongError("message", "json or msgpack")
     state = given.get("state", True)
     if not isinstance(state, bool):
-        raise NotAnOperator(f"{FILE}: state: true or false")
+        raise _WrongError("state", "true or false")
     network = given.get("network", False)
     if not isinstance(network, bool):
-        raise NotAnOperator(f"{FILE}: network: true or false")
+        raise _WrongError("network", "true or false")
     language = _text(given, "language", "other")
     if not is_name(language):
-        raise NotAnOperator(f"{FILE}: language: 1 to 63 of a-z, 0-9 and inner hyphens")
+        raise _WrongError("language", "1 to 63 of a-z, 0-9 and inner hyphens")
     most = _count(batch, "batch.max", "max", MAX_EVENTS, 1000)
     memory = _amount(limits, "limits.memory", "memory", ("MiB",), USUAL_MEMORY)
     answer = _amount(limits, "limits.answer", "answer", ("ms", "s"), USUAL_ANSWER_SECONDS)
@@ -98,32 +118,30 @@ def read(content: bytes) -> Described:
 def _command(given: dict[str, Any]) -> tuple[str, ...]:
     words = given.get("command")
     if not isinstance(words, list) or not 1 <= len(words) <= MOST_WORDS:
-        raise NotAnOperator(f"{FILE}: command: a list of 1 to {MOST_WORDS} words")
+        raise _WrongError("command", f"a list of 1 to {MOST_WORDS} words")
     for word in words:
         if not isinstance(word, str) or not word or len(word) > MOST_WORD or "\0" in word:
-            raise NotAnOperator(
-                f"{FILE}: command: each word a text of 1 to {MOST_WORD} characters"
-            )
+            raise _WrongError("command", f"each word a text of 1 to {MOST_WORD} characters")
     return tuple(words)
 
 
 def _warm_up(given: dict[str, Any], batch: int) -> tuple[bytes, ...]:
     events, most = given.get("warm-up", []), min(batch, MOST_WARM_UP)
     if not isinstance(events, list) or len(events) > most:
-        raise NotAnOperator(f"{FILE}: warm-up: a list of at most {most} events")
+        raise _WrongError("warm-up", f"a list of at most {most} events")
     found = []
     for number, each in enumerate(events):
         where = f"warm-up.{number}"
         if not isinstance(each, dict):
-            raise NotAnOperator(f"{FILE}: {where}: an object")
+            raise _WrongError(where, "an object")
         _only(each, {"stream", "timestamp", "channels"}, f"{where}.")
         stream, at, channels = each.get("stream"), each.get("timestamp", 0), each.get("channels")
         if not isinstance(stream, str):
-            raise NotAnOperator(f"{FILE}: {where}.stream: a text")
+            raise _WrongError(f"{where}.stream", "a text")
         if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at < 2**63:
-            raise NotAnOperator(f"{FILE}: {where}.timestamp: a whole number from 0")
+            raise _WrongError(f"{where}.timestamp", "a whole number from 0")
         if not isinstance(channels, dict):
-            raise NotAnOperator(f"{FILE}: {where}.channels: an object")
+            raise _WrongError(f"{where}.channels", "an object")
         event = {"stream": stream, "timestamp": at, "channels": channels}
         found.append(msgspec.json.encode(event | {"version": 0, "correlation": ""}))
     return tuple(found)
@@ -132,15 +150,15 @@ def _warm_up(given: dict[str, Any], batch: int) -> tuple[bytes, ...]:
 def _only(given: dict[str, Any], known: set[str], where: str) -> None:
     for name in given:
         if name not in known:
-            raise NotAnOperator(
-                f"{FILE}: {where}{name[:60]}: there is no such field; {', '.join(sorted(known))}"
+            raise _WrongError(
+                f"{where}{name[:60]}", f"there is no such field; {', '.join(sorted(known))}"
             )
 
 
 def _part(given: dict[str, Any], name: str, known: set[str]) -> dict[str, Any]:
     part = given.get(name, {})
     if not isinstance(part, dict):
-        raise NotAnOperator(f"{FILE}: {name}: an object")
+        raise _WrongError(name, "an object")
     _only(part, known, f"{name}.")
     return part
 
@@ -148,14 +166,14 @@ def _part(given: dict[str, Any], name: str, known: set[str]) -> dict[str, Any]:
 def _text(given: dict[str, Any], name: str, usual: str) -> str:
     text = given.get(name, usual)
     if not isinstance(text, str):
-        raise NotAnOperator(f"{FILE}: {name}: a text")
+        raise _WrongError(name, "a text")
     return text
 
 
 def _count(part: dict[str, Any], place: str, name: str, most: int, usual: int) -> int:
     count = part.get(name, usual)
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= most:
-        raise NotAnOperator(f"{FILE}: {place}: a whole number from 1 to {most}")
+        raise _WrongError(place, f"a whole number from 1 to {most}")
     return count
 
 
@@ -167,10 +185,28 @@ def _amount(
     given = part[name]
     match = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
     if match is None or match[2] not in units:
-        raise NotAnOperator(f"{FILE}: {place}: a whole number with {' or '.join(units)}")
+        raise _WrongError(place, f"a whole number with {' or '.join(units)}")
     return int(match[1]) * _UNITS[match[2]]
 
 
 def _between(place: str, amount: float, least: float, most: float, said: str) -> None:
     if not least <= amount <= most:
-        raise NotAnOperator(f"{FILE}: {place}: {said}")
+        raise _WrongError(place, said)
+
+
+def _of(content: bytes, place: str) -> str:
+    """Return where a field stands, for people; empty where there is none."""
+    at = 0
+    for name in place.split("."):
+        found = re.compile(rb'"%s"\s*:' % re.escape(name.encode())).search(content, at)
+        if found is None:
+            return ""
+        at = found.start()
+    return _at(content, at)
+
+
+def _at(content: bytes, at: int) -> str:
+    """Return the line and column of a byte, both from 1 on; a column is a character."""
+    line, begin = content.count(b"\n", 0, at) + 1, content.rfind(b"\n", 0, at) + 1
+    column = len(content[begin:at].decode(errors="replace")) + 1
+    return f" (line {line}, column {column})"

@@ -25,6 +25,8 @@ LOOKED_AT = 50
 SECONDS = 2.0
 """So long they are looked at for one page."""
 DONE = {
+    "pushed": "The version is pushed. It computes nothing until a document names it.",
+    "same": "These are the files of the newest version: there is no other one.",
     "removed": "The version is removed.",
     "granted": "The other tenant may compute by it, in any version.",
     "revoked": "The other tenant may compute by it no more.",

@@ -6,6 +6,7 @@ import re
 
 from api.edge.framing import Body
 from operators.archives import MAX_ARCHIVE_BYTES
+from servioticy.domain.console import API
 from servioticy.domain.tokens import read_token
 from servioticy.http_heads import MAX_HEAD, Head, Malformed, parse
 
@@ -16,7 +17,7 @@ _AUTHORIZATION = re.compile(rb"\r\nauthorization:([^\r\n]+)\r\n", re.IGNORECASE)
 TOKEN_WITHIN = 2_048
 """Bytes of a head that are searched for a token before it is read."""
 
-OPERATORS = "/operators/"
+ARCHIVES = ("/operators/", f"{API}/operators/")
 """Below it bodies are programs; how large all others may be is a setting."""
 
 
@@ -82,7 +83,7 @@ class Incoming:
 
     def begin_body(self, head: Head) -> None:
         """What arrives now is the body of that request. Raises TooMuch."""
-        is_archive = head.method == "PUT" and head.path.startswith(OPERATORS)
+        is_archive = head.method == "PUT" and head.path.startswith(ARCHIVES)
         self._body = Body(head, MAX_ARCHIVE_BYTES if is_archive else self._largest_body)
 
     @property

@@ -176,3 +176,20 @@ def test_who_may_not_inspect_is_told(served: Served, pushed: Caller) -> None:
     other = signed_in(served, token)
     assert "tried" in other.get("/console/operators").text
     assert other.get("/console/operators/tried/1").status_code == 403
+
+
+def test_programs_are_pushed_through_the_console_by_what_the_api_takes(
+    client: FlaskClient, tenant: Caller, tmp_path: Path
+) -> None:
+    """As a page does it: with the cookie, and with what our pages carry."""
+    content = archives.pack(write(tmp_path / "1", "1"))
+    carried = {"X-CSRF-Token": csrf(client)}
+    path = "/console/api/operators/tried"
+    assert client.put(path, data=content).status_code == 403
+    assert client.put(path, data=content, headers=carried).status_code == 201
+    assert client.put(path, data=content, headers=carried).status_code == 200
+    bad = write(tmp_path / "2", "2", limits={"memory": "1MiB"})
+    answer = client.put(path, data=archives.pack(bad), headers=carried)
+    assert (answer.status_code, "(line 1, column " in answer.text) == (400, True)
+    page = client.get("/console/operators/tried?done=pushed").text
+    assert "It computes nothing until a document names it." in page

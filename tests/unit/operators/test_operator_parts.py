@@ -224,6 +224,30 @@ def test_a_manifest_that_is_none_says_where(said: dict[str, object], place: str)
 
 
 @pytest.mark.parametrize(
+    ("content", "line", "column"),
+    [
+        (b'{"name": "\xc3\xa9", \n  "language": "C++"}', 1, 2),
+        (b'{"name": "a",\n  "language" : "C++"}', 2, 3),
+        (
+            b'{"name": "a", "command": ["a"],\n\n "limits": {"m\xc3\xa9": 1,  "memory": "1MiB"}}',
+            3,
+            13,
+        ),
+        (b'{"name": "a",\n "limits": {"answer": "9m"}}', 2, 13),
+        (b'{"name": "a",\n  oops}', 2, 3),
+    ],
+)
+def test_what_is_wrong_in_a_manifest_has_its_line(content: bytes, line: int, column: int) -> None:
+    with pytest.raises(NotAnOperator, match=rf"\(line {line}, column {column}\)$"):
+        manifest.read(content)
+
+
+def test_what_a_manifest_lacks_stands_nowhere() -> None:
+    with pytest.raises(NotAnOperator, match=r"^operator.json: command: a list of 1 to 32 words$"):
+        manifest.read(b'{"name": "a"}')
+
+
+@pytest.mark.parametrize(
     "content", [b"", b"[]", b"{", b"[" * 16_000, b" " * 16_385, b"\xff", b'{"name":"\xff"}']
 )
 def test_what_is_no_json_is_no_manifest(content: bytes) -> None:
