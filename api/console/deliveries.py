@@ -44,6 +44,17 @@ def add(app: Flask, base: str) -> None:
 
     @app.get(f"{DELIVERIES}/<subscription>")
     def delivery_page(subscription: str) -> str:
+        return _page(subscription)
+
+    @app.post(f"{ROOT}/streams/<service_object>/<stream>/subscriptions")
+    def subscribe(service_object: str, stream: str) -> str:
+        """Have a receiver called; what it knows our requests by is shown once."""
+        body = {"callback": "http", "destination": request.form.get("destination", "").strip()}
+        place = (service_object, "streams", stream, "subscriptions")
+        made = g.signed.api.post(*place, body=body)
+        return _page(made["id"], made.get("secret", ""))
+
+    def _page(subscription: str, secret: str = "") -> str:
         api: Api = g.signed.api
         found = api.get("subscriptions", subscription)
         is_called = found["callback"] == "http" and "destination" in found
@@ -57,6 +68,7 @@ def add(app: Flask, base: str) -> None:
             dead=dead.get("deadDeliveries", []),
             has_more=bool(dead.get("next")),
             test=api.found("subscriptions", subscription, "test") if is_called else None,
+            secret=secret,
             done=_done(),
         )
 

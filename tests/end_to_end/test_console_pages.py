@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import httpx
 from browsing import Person, browser, fresh, visitor
 from cellars import Cellar, cellar
 from flaky_receiver import FlakyReceiver
@@ -54,8 +53,12 @@ def test_an_update_leads_to_what_became_of_it(visitor: Person, cellar: Cellar) -
 def test_a_delivery_is_watched_and_its_receiver_tried(visitor: Person, cellar: Cellar) -> None:
     with FlakyReceiver() as receiver:
         where = f"http://127.0.0.1:{receiver.port}/in"
-        cellar.subscribe({"callback": "http", "destination": where})
         visitor.sign_in(cellar.token)
+        visitor.open(f"/console/streams/{cellar.device}/air")
+        visitor.write("Have each update sent to a URL", where)
+        visitor.press("Subscribe")
+        visitor.sees("It is shown only now.")
+        visitor.look("delivery-made")
         visitor.press("Deliveries", role="link")
         visitor.sees(where)
         visitor.look("deliveries")
@@ -175,12 +178,8 @@ def test_a_workflow_is_made_sent_to_and_watched(visitor: Person, fresh: str) -> 
 def test_an_operator_is_watched_and_computes_by_another_version(
     visitor: Person, cellar: Cellar, tmp_path: Path
 ) -> None:
-    for number in (1, 2):
-        main = f"{HOT}print({number}, flush=True)\nserve(hot)\n"
-        content = archives.pack(write(tmp_path / str(number), main, name="filter"))
-        url = f"http://127.0.0.1:{cellar.platform.api_port}/operators/filter"
-        answer = httpx.put(url, content=content, headers={"Authorization": cellar.token})
-        assert answer.status_code == httpx.codes.CREATED, answer.text
+    visitor.sign_in(cellar.token)
+    _push_from_the_browser(visitor, tmp_path)
     by = {"name": "filter", "version": 1, "inputs": ["a"]}
     value = {"channels": {"v": {"type": "number"}}}
     streams = {"a": value, "hot": {"operator": by, **value}}
@@ -188,7 +187,6 @@ def test_an_operator_is_watched_and_computes_by_another_version(
     update = {"channels": {"v": {"current-value": 1}}, "lastUpdate": cellar.newest}
     cellar.ask("PUT", f"/{id_}/streams/a", update)
 
-    visitor.sign_in(cellar.token)
     visitor.press("Operators", role="link")
     visitor.press("filter", role="link")
     visitor.sees("Oven \u203a hot")
@@ -205,6 +203,42 @@ def test_an_operator_is_watched_and_computes_by_another_version(
     visitor.open(f"/console/streams/{id_}/hot")
     visitor.press("version 2", role="link")
     visitor.sees("256MiB at most")
+
+
+def _push_from_the_browser(visitor: Person, folder: Path) -> None:
+    """A folder that is wrong, the same mended, and an archive."""
+    bad, good, other = [
+        write(folder / name, f"{HOT}print({name!r}, flush=True)\nserve(hot)\n", name="filter")
+        for name in ("bad", "good", "other")
+    ]
+    (bad / "operator.json").write_text(
+        '{"name": "filter",\n "command": ["python3", "main.py"],\n "limits": {"memory": "1MiB"}}'
+    )
+    (good / ".secret").write_text("not to be pushed")
+    archive = folder / "other.tar.gz"
+    archive.write_bytes(archives.pack(other))
+    visitor.press("Operators", role="link")
+    visitor.page.set_input_files("#archive", bad / "main.py")
+    visitor.sees("it is no tar that is compressed with gzip")
+    visitor.page.set_input_files("#folder", bad)
+    visitor.sees("filter: 3 files")
+    visitor.press("Push it")
+    visitor.sees("16MiB to 2048MiB (line 3, column 13)")
+    visitor.look("operator-refused")
+    # The browser says itself that it was a 400.
+    visitor.wrong = [each for each in visitor.wrong if "400" not in each]
+    visitor.page.set_input_files("#folder", good)
+    visitor.sees("filter: 3 files")
+    visitor.press("Push it")
+    visitor.sees("The version is pushed.")
+    for said in ("The version is pushed.", "These are the files of the newest version"):
+        visitor.press("Push another version", role="link")
+        visitor.page.set_input_files("#archive", archive)
+        visitor.sees("filter: ")
+        visitor.press("Push it")
+        visitor.sees(said)
+    for version in ("1", "2"):
+        visitor.page.get_by_role("row", name=f"version {version}").wait_for()
 
 
 def test_a_stream_is_measured_by_the_minute(visitor: Person, cellar: Cellar) -> None:

@@ -8,7 +8,9 @@ import { shown } from "./values.js";
 
 const HEIGHT = 320;
 const ROWS = 10;
+const UNSEEN = 200;
 const STATUS_PAUSE = 5000;
+const TELL_PAUSE = 250;
 const LEAST_SPAN = 1;
 
 const place = document.getElementById("stream");
@@ -16,6 +18,10 @@ const { object, stream } = place.dataset;
 const history = new History(object, stream);
 let newest = place.dataset.newest === "" ? null : Number(place.dataset.newest);
 let units = newest === null ? 1000 : unitsPerSecond(newest);
+/** The newest value of each channel that has come. */
+const now = { channels: {}, lastUpdate: newest };
+let isDue = false;
+const unseen = [];
 
 /** A plot, its span, and what moves it. */
 class Plot {
@@ -30,6 +36,7 @@ class Plot {
   #to = 0;
   #asked = 0;
   #isDirty = false;
+  #isTelling = false;
   #what = "";
 
   constructor() {
@@ -86,7 +93,7 @@ class Plot {
       if (this.#chart === null) this.#draw();
       this.#chart?.setData(this.#points.columns, false);
       this.#chart?.setScale("x", { min: this.#from, max: this.#to });
-      this.#tell();
+      this.#tellSoon();
     });
   }
 
@@ -172,6 +179,16 @@ class Plot {
     this.#tell();
   }
 
+  /** Words need not come as fast as points. */
+  #tellSoon() {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    setTimeout(() => {
+      this.#isTelling = false;
+      this.#tell();
+    }, TELL_PAUSE);
+  }
+
   /** Say in words what the plot shows. */
   #tell() {
     const { times, values, least, most, late } = this.#points;
@@ -238,6 +255,19 @@ class Rows {
   }
 }
 
+/** Show what has come since the last frame: of more than a screen can have, the last ones. */
+function showSoon(update) {
+  unseen.push(update);
+  if (unseen.length > UNSEEN) unseen.splice(0, unseen.length - ROWS);
+  if (isDue) return;
+  isDue = true;
+  requestAnimationFrame(() => {
+    isDue = false;
+    if (now.lastUpdate !== null) showNow(now);
+    for (const each of unseen.splice(0).slice(-ROWS)) rows.add(each);
+  });
+}
+
 function badge(word) {
   const found = document.createElement("span");
   found.className = "badge";
@@ -276,11 +306,10 @@ const live = new Live((now) => {
 });
 live.watch(object, stream, newest ?? 0, (update) => {
   if (newest === null) units = unitsPerSecond(update.lastUpdate);
-  if (newest === null || update.lastUpdate >= newest) {
-    newest = update.lastUpdate;
-    showNow(update);
-  }
-  rows.add(update);
+  newest = Math.max(newest ?? 0, update.lastUpdate);
+  if (update.lastUpdate === newest) Object.assign(now.channels, update.channels);
+  now.lastUpdate = newest;
   plot?.add(update);
+  showSoon(update);
 });
 if (document.getElementById("verdicts") !== null) followStatus();

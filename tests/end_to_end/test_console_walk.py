@@ -1,0 +1,127 @@
+"""The console's pages one after the other, as a person with a keyboard comes to them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections import deque
+from collections.abc import Iterator
+
+import pytest
+from browsing import NARROW, Person, browser, fresh, visitor
+from cellars import Cellar, cellar
+from running_platform import RunningPlatform, until
+
+__all__ = ["browser", "cellar", "fresh", "visitor"]
+
+MOST_PAGES = 60
+PRESSES = 150
+ID = re.compile(r"[0-9a-f]{20,}|[0-9]+")
+MARK = """() => {
+  window.reached = new Set();
+  document.addEventListener("focusin", (event) => { window.reached.add(event.target); });
+  const all = "a[href], button, input, select, textarea, summary";
+  // Of radio buttons of one name the keyboard comes to one, and arrows to the others.
+  const waits = (each) => each.checkVisibility() && !each.disabled && each.type !== "hidden"
+    && (each.type !== "radio" || each.checked);
+  window.unreached = () => [...document.querySelectorAll(all)]
+    .filter((each) => waits(each) && !window.reached.has(each))
+    .map((each) => each.outerHTML.slice(0, 120));
+}"""
+
+
+def test_every_page_that_a_tenant_comes_to_is_reached_and_used_by_keyboard(
+    visitor: Person, cellar: Cellar
+) -> None:
+    """Each is without barriers, fits a phone, and a press of Tab leads to all that it has."""
+    cellar.send(cellar.newest, 20)
+    visitor.sign_in(cellar.token)
+    visitor.page.set_viewport_size(NARROW)
+    seen = set()
+    for path in _found(visitor):
+        seen.add(_kind(path))
+        assert visitor.barriers() == [], path
+        width = visitor.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= NARROW["width"], f"{path} is {width} pixels wide"
+        assert _out_of_reach(visitor) == [], path
+    assert {
+        *("devices", "devices/*", "devices/*/document", "devices/new", "streams/*/*"),
+        *("streams/*/*/trace", "topology", "workflows", "workflows/new", "operators"),
+        *("deliveries", "deliveries/*", "jobs", "usage", "aspects", "grants", "members"),
+        *("tokens", "audit"),
+    } <= seen
+
+
+def _found(visitor: Person) -> Iterator[str]:
+    """Open a page of each kind that links lead to, one after the other."""
+    waiting, known = deque(["/console/devices"]), {"devices"}
+    for _ in range(MOST_PAGES):
+        if not waiting:
+            return
+        path = waiting.popleft()
+        visitor.open(path)
+        visitor.page.locator("h1").wait_for()
+        yield path
+        links = visitor.page.eval_on_selector_all(
+            "a[href]:not([download])", "all => all.map((each) => each.getAttribute('href'))"
+        )
+        for link in links:
+            is_page = link.startswith("/console/") and not link.startswith("/console/api/")
+            if is_page and _kind(link) not in known:
+                known.add(_kind(link))
+                waiting.append(link.partition("#")[0])
+    raise AssertionError(f"there are more kinds of pages: {waiting}")
+
+
+def _kind(path: str) -> str:
+    """What is the same of all pages of a kind: ids, and names of streams, are any."""
+    names = path.partition("?")[0].partition("#")[0].removeprefix("/console/").split("/")
+    kind = [ID.sub("*", each) for each in names]
+    if names[0] == "streams" and len(kind) > 2:
+        kind[2] = "*"
+    return "/".join(kind)
+
+
+def _out_of_reach(visitor: Person) -> list[str]:
+    """What the page has that no Tab leads to."""
+    visitor.page.evaluate(MARK)
+    found: list[str] = []
+    for _ in range(PRESSES):
+        visitor.page.keyboard.press("Tab")
+        found = visitor.page.evaluate("window.unreached()")
+        if not found:
+            break
+    return found
+
+
+def test_a_page_goes_on_over_a_kill_of_the_api_and_of_delivery(
+    visitor: Person, cellar: Cellar, platform: RunningPlatform
+) -> None:
+    """What is live comes back by itself, and who was signed in still is."""
+    cellar.send(cellar.newest, 20)
+    visitor.sign_in(cellar.token)
+    visitor.open(f"/console/streams/{cellar.device}/air")
+    live = visitor.page.get_by_text("live", exact=True).first
+    live.wait_for()
+    for number, name in enumerate(("api", "delivery")):
+        pid = _pid(platform, name)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda name=name, pid=pid: _pid(platform, name) != pid, 60)
+        until(lambda: platform.request("GET", "/health")[0] == 200, 60)
+        cellar.send(cellar.newest + 1 + number, 31 + number)
+        visitor.page.locator("[data-now=temperature]", has_text=str(31 + number)).wait_for(
+            timeout=90_000
+        )
+        live.wait_for(timeout=90_000)
+    visitor.page.reload()
+    visitor.page.locator("[data-now=temperature]", has_text="32").wait_for()
+    # The browser says itself what did not come meanwhile.
+    visitor.wrong.clear()
+
+
+def _pid(platform: RunningPlatform, name: str) -> int:
+    found = platform.pids()
+    if name not in found:
+        pytest.fail(f"{name} is none of {sorted(found)}")
+    return found[name]
