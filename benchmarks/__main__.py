@@ -50,6 +50,7 @@ BENCHMARKS = (
     "statements",
     "monitoring",
     "applications",
+    "console",
 )
 LIST = "list"
 

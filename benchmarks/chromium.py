@@ -1,4 +1,4 @@
-"""A Chromium for tests: the machine's, else Debian's packages, unpacked into the cache.
+"""A Chromium for benchmarks and tests: the machine's, else one unpacked from Debian's packages.
 
 That needs no root: `apt-get` is given folders of its own for its lists, checks the signatures of
 the archive as always, and says what the machine lacks. Nothing is installed.
@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from servioticy.errors import ServioticyError
 from servioticy.settings import load
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -32,12 +33,12 @@ FLAGS = (
 _URI = re.compile(r"^'([^']+)' (\S+\.deb) ", re.MULTILINE)
 
 
-class NoBrowserError(AssertionError):
+class NoBrowser(ServioticyError):
     """There is no Chromium, and none could be fetched."""
 
 
 def chromium() -> tuple[Path, dict[str, str]]:
-    """Return the program, and what its environment needs. Raises NoBrowserError."""
+    """Return the program, and what its environment needs. Raises NoBrowser."""
     named = os.environ.get("SERVIOTICY_TEST_BROWSER")
     found = named or next((each for each in map(shutil.which, NAMES) if each), None)
     if found:
@@ -55,11 +56,12 @@ def chromium() -> tuple[Path, dict[str, str]]:
 
 
 def _unpack(folder: Path) -> None:
-    """Unpack Chromium, and the libraries that this machine lacks. Raises NoBrowserError."""
+    """Unpack Chromium, and the libraries that this machine lacks. Raises NoBrowser."""
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
-        raise NoBrowserError(
-            "the tests of the console need Chromium: install it (on Debian `chromium`), or name "
-            "it in SERVIOTICY_TEST_BROWSER; only with apt-get can it be fetched for you"
+        raise NoBrowser(
+            "what is measured and tested in a browser needs Chromium: install it (on Debian "
+            "`chromium`), or name it in SERVIOTICY_TEST_BROWSER; only with apt-get can it be "
+            "fetched for you"
         )
     own = _own_folders(folder)
     _run("apt-get", *own, "-qq", "update")
@@ -96,5 +98,5 @@ def _run(*command: str, cwd: Path | None = None) -> str:
         command, capture_output=True, text=True, timeout=SECONDS, cwd=cwd, check=False
     )
     if done.returncode != 0:
-        raise NoBrowserError(f"Chromium could not be fetched: {' '.join(command)}: {done.stderr}")
+        raise NoBrowser(f"Chromium could not be fetched: {' '.join(command)}: {done.stderr}")
     return done.stdout
