@@ -198,6 +198,8 @@ def _of(content: bytes, place: str) -> str:
     """Return where a field stands, for people; empty where there is none."""
     at = 0
     for name in place.split("."):
+        if name.isdecimal():  # of a list: its items have no names
+            break
         found = re.compile(rb'"%s"\s*:' % re.escape(name.encode())).search(content, at)
         if found is None:
             return ""

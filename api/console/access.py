@@ -13,7 +13,17 @@ from servioticy.domain.console import ROOT
 
 DAY = 86_400
 ROLES = ("viewer", "operator", "developer", "admin")
-RIGHTS = ("create", "list", "read", "subscribe", "send", "actuate", "change", "inspect", "admin")
+RIGHTS = {
+    "create": "make devices",
+    "list": "see which devices there are",
+    "read": "see documents, and what streams had",
+    "subscribe": "have updates sent to itself",
+    "send": "send updates, and tell how actuations go",
+    "actuate": "ask devices for actions",
+    "change": "replace, delete and erase",
+    "inspect": "see earlier versions, and how computations ended",
+    "admin": "tokens and members: who has this has all",
+}
 KINDS = (
     *("service object", "stream", "grant", "token", "member", "claim code", "template", "job"),
     *("subscription", "actuation secret", "operator", "workflow", "aspect"),
