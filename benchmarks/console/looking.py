@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
 WIDTH, HEIGHT = 1280, 900
+PATIENCE = 180_000
+"""Milliseconds for what has to come, on however busy a machine."""
 LOOKS, PAUSE = 100, 100
 """For what is painted last: so many looks, and milliseconds between two."""
 WATCHING = """
@@ -44,6 +46,8 @@ class Looking:
 
     def __init__(self, context: BrowserContext, url: str) -> None:
         context.add_init_script(WATCHING)
+        context.set_default_timeout(PATIENCE)
+        context.set_default_navigation_timeout(PATIENCE)
         self.page: Page = context.new_page()
         self.url = url
         self.session: CDPSession = context.new_cdp_session(self.page)

@@ -21,7 +21,7 @@ from servioticy.settings import load
 PICTURES = Path(os.environ.get("SERVIOTICY_TEST_PICTURES", "build/console"))
 """Where screenshots go: to be looked at."""
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 780}
-MILLISECONDS = 30_000
+MILLISECONDS = 120_000
 PRESSES = 80
 """Of Tab, until somebody gives up looking for a thing."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from running_platform import RunningPlatform, until
 
-SECONDS = 30.0
+SECONDS = 120.0
 STEP = 20_000
 """Milliseconds between two updates."""
 COUNT = 2_000

@@ -70,6 +70,7 @@ export class Completing {
     });
     text.addEventListener("keydown", (event) => this.#press(event));
     for (const name of ["blur", "scroll", "click"]) text.addEventListener(name, () => this.close());
+    window.addEventListener("resize", () => this.close()); // its place would be another one
     this.#list.addEventListener("mousedown", (event) => {
       const option = event.target.closest("[role=option]");
       event.preventDefault(); // the text keeps the focus

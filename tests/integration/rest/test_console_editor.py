@@ -329,9 +329,9 @@ def test_names_warnings_and_the_tree_are_told_before_saving(
     assert found.count('<g class="node') == 3
     assert "&lt;Roof&gt;" in found
     assert "Nothing is wrong" in found
-    warned = checked(
-        client, so, text.replace('"x": {"type": "number"}', '"x": {"type": "string"}')
-    )
+    text = edit(client, so)["text"]
+    text = text.replace('"x": {"type": "number"}', '"x": {"type": "string"}', 1)
+    warned = checked(client, so, text)
     assert "channel x was number and is string now" in html.unescape(warned)
     assert len(versions(tenant, so)) == 1
 
