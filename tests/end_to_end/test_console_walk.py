@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from collections import deque
 from collections.abc import Iterator
 
 from browsing import NARROW, Person, browser, fresh, visitor
 from cellars import Cellar, cellar
-from running_platform import RunningPlatform, until
+from running_platform import until
 
 __all__ = ["browser", "cellar", "fresh", "visitor"]
 
@@ -94,28 +92,3 @@ def _out_of_reach(visitor: Person) -> list[str]:
         if not found:
             break
     return found
-
-
-def test_a_page_goes_on_over_a_kill_of_the_api_and_of_delivery(
-    visitor: Person, cellar: Cellar, platform: RunningPlatform
-) -> None:
-    """What is live comes back by itself, and who was signed in still is."""
-    cellar.send(cellar.newest, 20)
-    visitor.sign_in(cellar.token)
-    visitor.open(f"/console/streams/{cellar.device}/air")
-    live = visitor.page.get_by_text("live", exact=True).first
-    live.wait_for()
-    for number, name in enumerate(("api", "delivery")):
-        pid = platform.pids()[name]
-        os.kill(pid, signal.SIGKILL)
-        until(lambda name=name, pid=pid: platform.pids().get(name) not in (None, pid), SECONDS)
-        until(lambda: platform.request("GET", "/grants")[0] == 200, SECONDS)
-        cellar.send(cellar.newest + 1 + number, 31 + number)
-        visitor.page.locator("[data-now=temperature]", has_text=str(31 + number)).wait_for(
-            timeout=SECONDS * 1_000
-        )
-        live.wait_for(timeout=SECONDS * 1_000)
-    visitor.page.reload()
-    visitor.page.locator("[data-now=temperature]", has_text="32").wait_for()
-    # The browser says itself what did not come meanwhile.
-    visitor.wrong.clear()
