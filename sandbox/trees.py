@@ -90,6 +90,9 @@ class Node:
     """Its updates bring all inputs of whom they wake, through FOLLOWS."""
     sides: tuple[int, ...] = ()
     """Composites whose updates are made by its computations, beside its own."""
+    read_as: int = 0
+    """Of windows: the newest number under which updates of a stream that they read are stored. A
+    stream that was erased has a newer one."""
 
     def comes(self, argument: int, number: int) -> bool:
         """Tell whether an input comes with what wakes the composite through `argument`."""

@@ -23,7 +23,7 @@ from servioticy.domain.operator_code import code_of
 from servioticy.domain.pauses import PAUSE, Paused
 from servioticy.domain.program_code import PROGRAMS, SideCode
 from servioticy.domain.scripts import Programs, program_name
-from servioticy.domain.windowed import FOLLOWING
+from servioticy.domain.windowed import FOLLOWING, WINDOWS
 from servioticy.domain.wirings import made_wiring
 
 Wakes = Callable[[StreamRef], Sequence[Wake]]
@@ -117,7 +117,11 @@ def region_of(
         stream = members[number] if number < len(members) else None
         brings = any(wake.argument == trees.FOLLOWS for wake in following)
         node = _node(stream, following, name, numbers, shared.programs, brings=brings)
-        nodes.append(replace(node, sides=tuple(sides[ref])) if ref in sides else node)
+        if ref in sides:
+            node = replace(node, sides=tuple(sides[ref]))
+        if stream is not None and evaluator_of(stream) == WINDOWS:
+            node = replace(node, read_as=_read_as(stream, known))
+        nodes.append(node)
         streams.append(stream or known(ref))
     found = shared.wiring((yield from made_wiring(tuple(nodes))))
     evaluators: set[str] = set()
@@ -147,6 +151,13 @@ def _named(members: Iterable[KnownStream]) -> set[StreamRef]:
         if number != each.composite.own
         for member in read.members
     }
+
+
+def _read_as(stream: KnownStream, known: Known) -> int:
+    """The newest number under which updates are stored of what a composite reads."""
+    read = stream.composite.inputs if stream.composite else ()
+    found = [known(member) for each in read for member in each.members]
+    return max([each.stream_id for each in found if each is not None], default=0)
 
 
 def _sides(members: Iterable[KnownStream]) -> dict[StreamRef, list[int]]:

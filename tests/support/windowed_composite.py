@@ -41,6 +41,8 @@ class Composite:
     fold: Fold | None = None
     run: Run | None = None
     """Who runs that."""
+    read_as = 0
+    """The newest number under which updates of its streams are stored."""
     outside: frozenset[str] = frozenset()
     """Those of its streams that are other tenants', of which nobody here knows the history."""
 
@@ -127,7 +129,8 @@ class Composite:
             entries = Entries(0, known)
             happened = Happened()
             happened.note(step.source, step.trigger.timestamp, step.trigger.document or b"", HERE)
-            step = step._replace(past=Past(entries.get, Moment(happened, HERE)))
+            past = Past(entries.get, Moment(happened, HERE))
+            step = step._replace(past=past, read_as=self.read_as)
             if self.run is not None:
                 step = step._replace(run=self.run, name="so/c@1")
             try:

@@ -145,6 +145,37 @@ def test_counts_go_by_the_log_and_come_out_at_once() -> None:
     assert c.told()["open"] == [{"updates-missing": 2}]
 
 
+@pytest.mark.parametrize(
+    "kind", [{"type": "tumbling", "size": "10s"}, {"type": "session", "gap": "10s"}]
+)
+def test_no_window_ends_with_what_was_erased(kind: dict[str, str]) -> None:
+    """Though nothing comes any more."""
+    c = Composite(kind)
+    c.read_as = 4
+    c.put(1)
+    c.put(2)
+    c.read_as = 9
+    answer = c.tick(70)
+    assert (answer.kind, answer.outputs) == ("abandoned", [])
+    assert answer.message == "1 panes with updates of a stream that was erased"
+    assert set(c.entries) == {HEAD}
+    c.put(81)
+    assert [each for *_, each in windows(c.tick(200))] == [1]
+
+
+def test_windows_without_an_end_begin_anew_where_a_stream_was_erased() -> None:
+    count, whole = Composite({"type": "count", "size": 3}), Composite({"type": "global"})
+    for c in (count, whole):
+        c.read_as = 4
+        c.put(1)
+        c.put(2)
+        c.read_as = 9
+    assert count.put(3).kind == "abandoned"
+    assert count.put(4).kind == "collected"
+    assert [each for *_, each in windows(count.put(5))] == [3]
+    assert [each for *_, each in windows(whole.put(3))] == [1]
+
+
 def test_a_global_window_is_all_that_ever_came() -> None:
     c = Composite({"type": "global"})
     assert windows(c.put(5)) == [(5, 6, 1)]

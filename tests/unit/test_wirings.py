@@ -26,6 +26,7 @@ OTHERWISE = {
     "follows": True,
     "brings": True,
     "sides": (1,),
+    "read_as": 7,
 }
 
 

@@ -102,6 +102,8 @@ class Step(NamedTuple):
     """The trace context that what has woken it came with; empty: none."""
     sides: Sequence[Side] = ()
     """Composites whose updates it makes, too."""
+    read_as: int = 0
+    """As of the node (`sandbox/trees.py`)."""
 
 
 class Computation(NamedTuple):
@@ -439,6 +441,7 @@ def computed(
         past,
         trace,
         sides,
+        composite.read_as,
     )
     times = [each and each.timestamp for each in inputs] if composite.reads else None
     try:

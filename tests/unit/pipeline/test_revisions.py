@@ -16,7 +16,7 @@ from pipeline.accounting.accounts import Accounts
 from pipeline.stages import rows
 from servioticy.domain.evaluators.every import every
 from servioticy.domain.known_streams import KnownStream
-from servioticy.domain.model import Composite, StreamRef
+from servioticy.domain.model import Composite, ServiceObjectKey, StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.ports.accounts import Use
 from servioticy.ports.put_off import TreeKey
@@ -57,8 +57,9 @@ class Platform:
                 "all": {"window": {"type": "global"}, "channels": {"v": whole}},
             },
         }
-        tenant = self.platform.tenants.tenant_of(self.platform.tenants.create_tenant("so"))
-        self.platform.changes.create(new_service_object(tenant, "so", document))
+        tenants = self.platform.tenants
+        self.tenant = tenants.tenant_of(tenants.create_tenant("so")) or 0
+        self.platform.changes.create(new_service_object(self.tenant, "so", document))
         evaluators = every(PythonEvaluator(compute))
         self.runs = Runs(self.platform, evaluators, Whims([]), {}, 1000, now=lambda: -1.0)
         self.runs.take(0, 0)
@@ -80,12 +81,16 @@ class Platform:
             self.runs.finish()
 
     def stored(self, stream: str) -> dict[int, dict[str, Any]]:
-        names = {number: ref for ref, number in self.platform.state.streams.items()}
+        names = self.platform.state.readable()
         return {
             row.timestamp - BASE: json.loads(row.document)
             for _partition, row in self.platform.state.updates.values()
-            if names[row.stream_id][1] == stream
+            if row.stream_id in names and names[row.stream_id][1] == stream
         }
+
+    def verdicts(self, stream: str) -> dict[str, int]:
+        names, every = self.platform.state.readable(), self.platform.state.verdicts.items()
+        return {kind: n for (number, kind), (n, _last) in every if names[number][1] == stream}
 
     def sent(self, stream: str) -> list[tuple[int, Any, Any]]:
         said = [
@@ -151,6 +156,37 @@ def test_a_task_that_begins_anew_knows_the_revised_one() -> None:
     p.put("d1", 7)
 
     assert values(p.stored("r"))[7] == 2
+
+
+def test_what_is_erased_is_in_no_window_that_is_open() -> None:
+    """Nor in one that is told again; what others read of it stays as it was."""
+    p = Platform()
+    p.put("d0", 1)
+    p.put("d0", 5)
+    p.put("d0", 6)
+    key = ServiceObjectKey(p.tenant, "so")
+    p.platform.changes.erase(key, "d0")
+    p.take()
+    p.put("d0", 7)
+    p.put("d0", 2, at=7)
+
+    assert [each[1] for each in p.sent("c0") if each[2]] == [1, 1, 2, 1]
+    assert values(p.stored("c0")) == {3: 1}, "it was out, and takes nothing more in"
+    p.put("d0", 9)
+    assert values(p.stored("c0")) == {3: 1, 7: 1}
+
+
+def test_what_is_erased_of_another_stream_changes_nothing() -> None:
+    p = Platform()
+    p.put("d0", 5)
+    p.put("d1", 5)
+    p.platform.changes.erase(ServiceObjectKey(p.tenant, "so"), "d1")
+    p.take()
+    p.put("d0", 6)
+    p.put("d0", 9)
+
+    assert values(p.stored("c0")) == {7: 2}
+    assert "abandoned" not in p.verdicts("c0")
 
 
 def test_what_somebody_writes_into_the_stream_is_stored_whatever_it_says() -> None:

@@ -151,6 +151,8 @@ class Head(msgspec.Struct, array_like=True):
     """Windows of which it is kept what they told last, by their numbers, in order."""
     parts: list[int] = []
     """Those of them that have become parts of others, or end later than they told."""
+    read_as: int = 0
+    """The newest number under which updates were stored of a stream that they read; 0: unknown."""
 
     def give_up(self, panes: list[int]) -> None:
         """These are in no window any more, and never come again."""

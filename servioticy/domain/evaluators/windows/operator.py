@@ -164,16 +164,22 @@ class _Computation:
         self._entries.put(HEAD, write(self._head), later)
 
     def _known(self) -> Head | None:
-        """What is kept; where that is another version's with other windows, they are given up."""
+        """What is kept; where that is another version's with other windows, or has updates of a
+        stream that was erased, they are given up."""
         value = self._entries.get(HEAD)
         if value is None:
             return None
         found = read_head(value)
         code = _digest(self._code)
-        if found.code == code:
+        before, now = found.read_as, max(found.read_as, self._step.read_as)
+        found.read_as = now
+        is_erased = bool(found.panes) and 0 < before < now
+        if found.code == code and not is_erased:
             return found
         panes = [each.begin for each in found.panes]
-        self._abandoned = f"{len(panes)} panes of a version with other windows"
+        why = "with updates of a stream that was erased" if found.code == code else ""
+        why = why or "of a version with other windows"
+        self._abandoned = f"{len(panes)} panes {why}"
         left = Gone(found.generation, found.arguments, panes, found.folded, found.told)
         gone = [*found.gone, left]
         per_second, generation = found.per_second, found.generation + 1
@@ -188,12 +194,15 @@ class _Computation:
             gone=[each for each in gone if each.is_left][-MAX_GONE:],
             closed=found.closed,
             over=max(found.over, found.closed),
+            read_as=now,
         )
 
     def _first(self) -> Head:
         """At the first update. Raises Ends where its timestamp is no time."""
         at = self._step.at
-        return Head(_digest(self._code), len(self._code.inputs), self._per_second(), at, at)
+        inputs, per_second = len(self._code.inputs), self._per_second()
+        read_as = self._step.read_as
+        return Head(_digest(self._code), inputs, per_second, at, at, read_as=read_as)
 
     def _clear(self) -> bool:
         """Give up some of what versions before have left; whether that is all."""
