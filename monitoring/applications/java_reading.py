@@ -25,6 +25,8 @@ from servioticy.settings import Settings
 log = logging.getLogger("servioticy.monitoring")
 
 LOOK_SECONDS = 1.0
+PROGRAM = "pipeline-java"
+"""It writes to Postgres in the role that begins with this name, as monitors do."""
 
 
 class Reading:
@@ -33,7 +35,7 @@ class Reading:
     def __init__(self, chosen: Settings) -> None:
         self._file = file_of(chosen)
         measurements = chosen.data_path / FOLDER / "measurements" / f"{READER}.ndjson"
-        self._here = Surroundings(measurements, Sums(), chosen, READER, self._file.parent)
+        self._here = Surroundings(measurements, Sums(), chosen, PROGRAM, self._file.parent)
         self._stamp = stamp_of(self._file)
         every = self._chosen() or Every(Configuration().publish, self._here)
         self._handler = Handler(pipe_of(chosen.data_path), every)

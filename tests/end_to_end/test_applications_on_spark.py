@@ -8,7 +8,7 @@ import pytest
 from application_builders import Here
 from waiting import until
 
-from benchmarks import applications
+from benchmarks import packages
 from command import cli
 from monitoring.analysis import analysing, steps
 from monitoring.model import Calls, ResourceProfile, RuntimePerformance
@@ -37,7 +37,7 @@ def test_a_job_of_micro_batches_is_measured_in_all_of_its_processes(
     ends = tmp_path / "ends"
     arguments = ["--runs", str(RUNS), "--pause", "0", "--vertices", "5", "--characters", "5000"]
     arguments += ["--until", str(ends)]
-    folder = applications.package(tmp_path / "package", applications.SPARK, arguments, more=JAVA)
+    folder = packages.package(tmp_path / "package", packages.SPARK, arguments, more=JAVA)
     assert here.deploy(folder) == []
 
     def known() -> set[tuple[str, str]]:
@@ -75,7 +75,7 @@ def test_a_job_of_micro_batches_is_measured_in_all_of_its_processes(
     assert all(each.place.endswith(".run") for each in java)
     assert any(each.node.node_purpose == "jvm" for each in found)
     analysis = analysing.analysed(steps.read(here.place("salesman").files()))
-    assert {each.what for each in analysis.runtime} == {*STEPS, "tasks"}
+    assert {each.what for each in analysis.runtime} == {*STEPS, "output", "tasks"}
     assert analysis.skipped == 0
     words = ["monitoring", "analyse", "--application", "salesman", "--data", str(here.data)]
     assert cli.main(words) == 0

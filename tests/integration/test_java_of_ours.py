@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,11 +13,11 @@ from waiting import until
 
 from monitoring import java_start, status
 from monitoring.applications.java_reading import Reading
-from monitoring.model import Measurement, RuntimePerformance
+from monitoring.model import Measurement, Node, RuntimePerformance
 from pipeline.spark.java import Starting
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
-from servioticy.settings import Settings, changed, load
+from servioticy.settings import Settings, changed, load, to_environment
 from servioticy.supervisor.process import Child, Guard
 from servioticy.supervisor.program import Program
 
@@ -109,3 +111,22 @@ def test_who_reads_begins_with_what_has_been_written_before(tmp_path: Path) -> N
     Reading(settings).close()
 
     assert java_start.pipe_of(tmp_path).stat().st_ino == before
+
+
+def test_who_reads_is_a_program_that_ends_when_it_is_told(settings: Settings) -> None:
+    """As `servioticy up` runs it beside its own; what has been written by then is stored."""
+    java_start.at_start(settings, "kafka")
+    ((name, command),) = java_start.commands(settings.data_path).items()
+    step = RuntimePerformance(Node("here/kafka/1", "told"), "f", 1, 2, "s")
+    process = subprocess.Popen(command, env={**os.environ, **to_environment(settings)})
+    try:
+        with java_start.pipe_of(settings.data_path).open("wb", buffering=0) as pipe:
+            pipe.write(msgspec.json.encode(step) + b"\n")
+        until(lambda: "told" in purposes(settings), START_SECONDS)
+        process.terminate()
+
+        assert process.wait(START_SECONDS) == 0
+        assert name == java_start.READER
+    finally:
+        process.kill()
+        process.wait()

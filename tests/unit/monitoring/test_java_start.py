@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from monitoring import java_start, status
+from monitoring.applications import java_reading
 from pipeline.spark.java import gateway
 from servioticy.embedded import jars
 from servioticy.embedded.java import NOTHING_ADDED, Added
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import SetupError
 from servioticy.settings import Settings, changed
+from servioticy.storage.measurements import role_of
+from servioticy.storage.roles import Role
 
 OF_JAVA = '[[aspect]]\nlanguage = "java"\npointcut = "kafka.server.KafkaApis.handle"\n'
 OF_PYTHON = '[[aspect]]\npointcut = "json.dumps"\n'
@@ -104,3 +107,8 @@ def test_the_status_says_of_what_no_java_was_begun_with(settings: Settings) -> N
 
     assert not found.is_well
     assert "no Java that runs here was begun with it" in "\n".join(status.lines(found))
+
+
+def test_who_reads_may_write_to_postgres() -> None:
+    """As a role that it has a login of."""
+    assert role_of(java_reading.PROGRAM) is Role.PIPELINE
