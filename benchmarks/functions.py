@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from benchmarks import ground, processes
+from benchmarks import functions_killed, ground, processes
 from functions.accounts import Accounts
 from functions.dispatcher import Dispatcher
 from functions.limits import Limits
@@ -113,7 +113,16 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--instances", default="1,2,4,8,16,40", help="how many, one run each")
     parser.add_argument("--code", choices=sorted(CODES), default="io", help="what is computed")
     parser.add_argument("--price", type=float, default=0.04, help="of an hour of a processor")
+    parser.add_argument(
+        "--kills",
+        type=int,
+        default=0,
+        help="kill so many processes at random meanwhile, and count what comes to the sink",
+    )
     options = parser.parse_args(arguments)
+    if options.kills:
+        functions_killed.measure(settings, options.atoms, options.kills)
+        return
     print(
         f"{'instances':>9} {'atoms/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'scripts s':>9}"
         f" {'all s':>9} {'$/M scripts':>11} {'$/M all':>9} {'atoms/s at $1.028':>18}"

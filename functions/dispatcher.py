@@ -49,6 +49,9 @@ class Store(Queues, Protocol):
     def waiting(self, now_ms: int) -> list[Waiting]:
         """Return all queues in which something is."""
 
+    def gathered(self) -> Mapping[int, int]:
+        """Return by tenant how many bytes of atoms wait for an object to be written."""
+
     def document(self, queue: Queue) -> str | None:
         """Return the document of its version."""
 
@@ -187,7 +190,7 @@ class Dispatcher:
     ) -> Situation:
         counts = Counter(each.task.queue for each in self._running.values())
         sizes = {each.task.queue: each.size for each in running}
-        held: Counter[int] = Counter()
+        held = Counter(self._store.gathered())
         counts_of: Counter[int] = Counter()
         for each in waiting:
             held[each.queue.tenant] += each.size
@@ -239,7 +242,7 @@ class Dispatcher:
         now = self._now()
         number = self._store.begin(queue, now, now + self._limits.lifetime_ms)
         place = "" if waits(queue, workflow) else self._place(queue.tenant)
-        task = Task(queue, workflow, place)
+        task = Task(queue, workflow, place, number)
         step = self._step_of(workflow, queue.step)
         instance = Instance(
             number, task, step, self._store, self._limits, self._noted, self._clock

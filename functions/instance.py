@@ -205,7 +205,7 @@ class Instance:
         self._note(
             self.task,
             Done(
-                len(result.done) + len(result.looks),
+                len(result.done) + len(result.looks) + result.settled,
                 made,
                 len(result.failed),
                 dead,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from functions.limits import MAX_QUEUE, Limits
-from servioticy.domain.workflows.model import CALLBACK, CUT, LOOK, Workflow
+from servioticy.domain.workflows.model import CALLBACK, CUT, LOOK, PARQUET, Workflow
 from servioticy.ports.atoms import Queue, Waiting
 
 AT_ONCE = 10
@@ -73,6 +73,8 @@ def waits(queue: Queue, workflow: Workflow | None) -> bool:
     """Whether an instance there waits for others, most of the time."""
     if queue.step < 0:
         return True
+    if workflow is not None and queue.step > workflow.sink_step:
+        return True  # objects are written to a store
     return workflow is not None and workflow.sink == CALLBACK and queue.step == workflow.sink_step
 
 
@@ -159,6 +161,12 @@ def _closed(now: Situation) -> set[Queue]:
                 found.add(queue)
         elif workflow.sink == CALLBACK and queue.tenant in now.silent:
             found.add(queue)
+        elif (
+            workflow.sink == PARQUET
+            and queue.step == workflow.sink_step
+            and queue.tenant in now.full
+        ):
+            found.add(queue)  # to gather makes them no fewer
     return found
 
 

@@ -20,6 +20,8 @@ class Task(NamedTuple):
     workflow: Workflow
     place: str
     """Names the tenant's sandbox process that the instance has for itself; "": it needs none."""
+    instance: int = 0
+    """The number by which the atoms are taken."""
 
 
 class Failure(NamedTuple):
@@ -47,6 +49,8 @@ class Result(NamedTuple):
     """Of those that are done, atoms that this step itself is to take."""
     looks: Mapping[int, Look] = {}
     """Looks at a store: what each has seen."""
+    settled: int = 0
+    """How many more are done: the step itself has stored that."""
 
 
 class Step(Protocol):

@@ -22,6 +22,7 @@ from functions.accounts import Accounts
 from functions.calling import Caller
 from functions.dispatcher import Dispatcher
 from functions.files.columns import Columns
+from functions.files.objects import Objects
 from functions.files.source import Source
 from functions.files.spool import Spool
 from functions.limits import Limits, limits
@@ -40,7 +41,7 @@ from servioticy.domain.quotas import (
     PROCESSOR_SECONDS,
     quotas,
 )
-from servioticy.domain.workflows.model import Workflow
+from servioticy.domain.workflows.model import PARQUET, Workflow
 from servioticy.domain.workflows.stores import stores
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.parts import connect, sandbox_pool
@@ -48,6 +49,7 @@ from servioticy.settings import Settings
 from servioticy.settings.places import callback_networks, own_ports
 from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.database import Database
+from servioticy.storage.gathered import PostgresGathered
 from servioticy.storage.quotas import PostgresQuotas
 from servioticy.storage.roles import Role
 from servioticy.storage.statements import PostgresStatements
@@ -96,13 +98,16 @@ def _work(chosen: Settings, is_spare: bool) -> None:
     def step_of(workflow: Workflow, step: int) -> Step:
         if step < 0:
             return source
-        if step == workflow.sink_step:
-            return sinks
+        if step >= workflow.sink_step:
+            return objects if workflow.sink == PARQUET else sinks
         return scripts if workflow.procedures[step].program is None else running()
 
     atoms = PostgresAtoms(database, quotas(chosen)[FILES_KNOWN].most)
     columns = Columns(Spool(Path(chosen.data) / "functions"))
-    source = Source(stores(chosen.functions.stores), atoms.public_id, columns)
+    opened_stores = stores(chosen.functions.stores)
+    source = Source(opened_stores, atoms.public_id, columns)
+    objects = Objects(PostgresGathered(database), opened_stores, atoms.public_id)
+    ends.callback(objects.close)
     dispatcher = Dispatcher(
         atoms,
         step_of,

@@ -18,13 +18,22 @@ from servioticy.domain.documents.codes import (
     UNKNOWN_OPERATOR,
     UNKNOWN_STREAM,
 )
-from servioticy.domain.documents.errors import WHOLE, BadDocument
+from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.model import StreamRef
 from servioticy.domain.program_code import OPERATOR
-from servioticy.domain.workflows.model import FILES, SINK, SOURCE, STREAM, Files, Workflow
+from servioticy.domain.workflows.model import (
+    FILES,
+    PARQUET,
+    SINK,
+    SOURCE,
+    STREAM,
+    Files,
+    SinkFiles,
+    Workflow,
+)
 from servioticy.domain.workflows.programs import PROCEDURE, program_of
 from servioticy.domain.workflows.reading import parse_workflow
-from servioticy.domain.workflows.stores import stores
+from servioticy.domain.workflows.stores import Store, stores
 from servioticy.ports.addresses import Address
 from servioticy.ports.cursors import StoredCursor, write_cursor
 from servioticy.ports.programs import Program
@@ -51,6 +60,8 @@ class CheckedWorkflow:
             self._source = self._found(self.read.source, SOURCE)
         if self.read.files is not None:
             self._check_store(self.read.files)
+        if self.read.sink_files is not None:
+            self._check_writable(self.read.sink_files)
         if self.read.sink_stream is not None:
             self._check_sink(self.read.sink_stream)
 
@@ -157,13 +168,23 @@ class CheckedWorkflow:
 
     def _check_store(self, files: Files) -> None:
         """Whether the operator lets this tenant name it. Raises BadDocument."""
-        found = stores(self._services.settings.functions.stores).get(files.store)
+        self._store(files.store, WHOLE.at(SOURCE, FILES, "store"))
+
+    def _check_writable(self, files: SinkFiles) -> None:
+        part = WHOLE.at(SINK, PARQUET, "store")
+        if not self._store(files.store, part).is_writable:
+            reason = f"The store {files.store!r} is only read: an operator says where to write"
+            raise part.bad(reason, NO_CHOICE)
+
+    def _store(self, name: str, part: Part) -> Store:
+        found = stores(self._services.settings.functions.stores).get(name)
         rows = self._services.ports.statements("grants").rows(
             "public_id", tenant=authenticated().caller
         )
         if found is None or not rows or found.of(rows[0][0]) is None:
-            reason = f"There is no store {files.store!r} for you: an operator makes them"
-            raise WHOLE.at(SOURCE, FILES, "store").bad(reason, NO_CHOICE)
+            reason = f"There is no store {name!r} for you: an operator makes them"
+            raise part.bad(reason, NO_CHOICE)
+        return found
 
     def _check_sink(self, stream: StreamRef) -> None:
         address = self._found(stream, SINK)

@@ -82,6 +82,13 @@ class RemoteBucket:
             raise StoreAway("the store sends less than it was asked for")
         return answer
 
+    def write(self, key: str, content: bytes) -> None:
+        """Put a file, in the place of one of this name."""
+        name = self._bucket.prefix + key
+        status, answer = self._ask("PUT", name, {}, {}, MAX_ERROR_BYTES, content)
+        if status not in (200, 201, 204):
+            raise self._wrong(status, answer)
+
     def _ask(
         self,
         method: str,
@@ -89,6 +96,7 @@ class RemoteBucket:
         query: Mapping[str, str],
         headers: Mapping[str, str],
         most: int,
+        body: bytes = b"",
     ) -> tuple[int, bytes]:
         """Return status and answer, of which there are so many bytes at most."""
         bucket = self._bucket
@@ -97,11 +105,12 @@ class RemoteBucket:
         port = "" if bucket.port == (443 if bucket.is_secure else 80) else f":{bucket.port}"
         host = f"[{bucket.host}]{port}" if ":" in bucket.host else f"{bucket.host}{port}"
         signed = signed_headers(
-            method, host, path, asked, headers, b"", bucket.region, bucket.keys, time.time()
+            method, host, path, asked, headers, body, bucket.region, bucket.keys, time.time()
         )
         connection = _connection(bucket)
         try:
-            connection.request(method, f"{path}?{asked}" if asked else path, headers=signed)
+            where = f"{path}?{asked}" if asked else path
+            connection.request(method, where, body or None, signed)
             response = connection.getresponse()
             limit = most if response.status in (200, 206) else MAX_ERROR_BYTES
             found = _read(response, limit + 1)

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 
 from functions.files.store import (
@@ -71,6 +73,28 @@ class LocalFolder:
             os.close(root)
         files = [Seen(key.decode(), _etag(at), at.st_size) for key, at in found[:PAGE]]
         return Page(files, None if len(found) <= PAGE else files[-1].key)
+
+    def write(self, key: str, content: bytes) -> None:
+        """Put a file, in the place of one of this name; it is there as a whole, or not at all.
+
+        Raises FileRefused.
+        """
+        *folders, name = (os.fsencode(each) for each in key.split("/"))
+        try:
+            trusted = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                own = _made(trusted, [*map(os.fsencode, self._below), *folders])
+            finally:
+                os.close(trusted)
+            try:
+                _put(own, name, content)
+            finally:
+                os.close(own)
+        except OSError as error:
+            told = f"the file cannot be written: {error.strerror}"
+            if error.errno in (errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ELOOP, errno.EROFS):
+                raise FileRefused(told) from error
+            raise StoreAway(told) from error
 
     def read(self, file: Seen, start: int, length: int) -> bytes:
         """Return a part of a file; less where it ends before.
@@ -132,6 +156,39 @@ def _file(root: int, steps: Sequence[bytes]) -> int:
         os.close(found)
         raise
     return found
+
+
+def _made(root: int, folders: Sequence[bytes]) -> int:
+    """Open a folder below one, and make what is missing on the way. Raises OSError."""
+    if not _NOWHERE.isdisjoint(folders):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    own = os.dup(root)
+    for each in folders:
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(each, 0o755, dir_fd=own)
+            inner = os.open(each, _FOLDER, dir_fd=own)
+        finally:
+            os.close(own)
+        own = inner
+    return own
+
+
+def _put(folder: int, name: bytes, content: bytes) -> None:
+    """Write beside, and rename: who reads sees all of it. Raises OSError."""
+    beside = b".%b.%b" % (name, secrets.token_hex(8).encode())
+    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(beside, how, 0o644, dir_fd=folder), "wb") as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside, dir_fd=folder)
+            raise
+    os.fsync(folder)
 
 
 def _inner(root: int, folders: Sequence[bytes]) -> int:

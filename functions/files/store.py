@@ -52,5 +52,11 @@ class Files(Protocol):
     def page(self, prefix: str, after: str) -> Page:
         """Return the next files whose names begin so, behind that name."""
 
+    def write(self, key: str, content: bytes) -> None:
+        """Put a file, in the place of one of this name; it is there as a whole, or not at all.
+
+        Raises FileRefused.
+        """
+
     def read(self, file: Seen, start: int, length: int) -> bytes:
         """Return a part of a file; less where it ends before. Raises FileGone and FileRefused."""

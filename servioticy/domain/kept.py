@@ -85,6 +85,8 @@ TABLES = (
     Table("atom_counts"),
     Table("dead_atoms"),
     Table("collected_atoms"),
+    Table("workflow_objects"),
+    Table("gathered_atoms"),
     Table("workflow_hours"),
     Table("usage_hours"),
     Table("used_amounts"),

@@ -14,6 +14,7 @@ from servioticy.domain.workflows.model import CUT, LOOK, Workflow
 from servioticy.ports.atoms import Atom, Look, Product, Queue, Seen, Waiting, Works
 from servioticy.storage.arrays import columns, numbers, texts
 from servioticy.storage.database import Database, Prepared, Row
+from servioticy.storage.gathered import PostgresGathered
 from servioticy.storage.queries import queries
 
 MAX_DEAD = 1_000
@@ -108,6 +109,10 @@ class PostgresAtoms:
         return [
             Waiting(Queue(*row[:4]), *map(int, row[4:])) for row in rows if row[-1] is not None
         ]
+
+    def gathered(self) -> dict[int, int]:
+        """Return by tenant how many bytes of atoms wait for an object to be written."""
+        return PostgresGathered(self._database).held()
 
     def document(self, queue: Queue) -> str | None:
         """Return the document of its version; None: it is gone."""

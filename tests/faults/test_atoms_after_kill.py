@@ -24,10 +24,10 @@ from servioticy.storage import atoms as storage
 from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.database import Database
 
-ATOMS = int(os.environ.get("SERVIOTICY_TEST_ATOMS", "400"))
+ATOMS = int(os.environ.get("SERVIOTICY_TEST_ATOMS", "2000"))
 SECONDS = 300 + ATOMS // 50
 KILLS = 4
-CODE = "function(a) { let n = 0; for (let i = 0; i < 50000; i++) n += i % 7; return {n: a.n}; }"
+CODE = "function(a) { let n = 0; for (let i = 0; i < 10000; i++) n += i % 7; return {n: a.n}; }"
 DOCUMENT = a_document("slow", procedures={"slow": {"code": CODE, "attempts": 20}})
 
 

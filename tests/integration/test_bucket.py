@@ -167,3 +167,16 @@ def test_what_a_store_answers_leads_nowhere_and_is_bounded(
         RemoteBucket(Bucket("127.0.0.1", port, False, "b", "", "us-east-1", Keys("k", "s"))).page(
             "", ""
         )
+
+
+def test_an_object_is_put_in_the_place_of_another(store: ObjectStore) -> None:
+    """In the tenant's own part, signed over what it has."""
+    asked = opened(store, "t9")
+    for content in (b"", LINES):
+        asked.write("out/date=2025-11-27/ü", content)
+
+        (file,) = asked.page("out/", "").files
+        assert (file.key, file.size) == ("out/date=2025-11-27/ü", len(content))
+    assert asked.read(file, 0, len(LINES)) == LINES
+    with pytest.raises(StoreRefuses, match="NoSuchBucket"):
+        opened(store, "t9", "gone").write("a", b"1")

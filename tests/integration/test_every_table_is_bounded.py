@@ -38,6 +38,7 @@ QUOTA = {
     "callback_tests": "subscriptions",
     "put_off": "updates-waiting",
     "atoms": "atoms-waiting",
+    "gathered_atoms": "atom-bytes-waiting",
     "workflow_files": "files-known",  # and MAX_FILES of a workflow
     "job_items": "documents",
     "backfilled": "stored-bytes",  # and MOST_MADE rows of a backfill
@@ -87,6 +88,7 @@ OTHERWISE = {
     "operator_runs": "one of a program that ran on a node within an hour",
     "usage_hours": "a stream and an hour, for usage_days",
     "atom_counts": "eight of a step of a version",
+    "workflow_objects": "those of an hour, each of 32 MiB and one less, for two days",
     "workflow_instances": "functions_instances of a machine, and those killed until their end",
     "workflow_hours": "a step and an hour, for usage_days",
     "purge": "one of what was deleted, until that has gone",

@@ -68,7 +68,7 @@ ALL_TENANTS = {
         "members",
         "console_sessions",
         *("workflows", "workflow_versions", "atoms", "atom_counts", "dead_atoms"),
-        *("collected_atoms", "workflow_instances", "workflow_hours"),
+        *("collected_atoms", "workflow_instances", "workflow_hours", "workflow_objects"),
         *("operator_versions", "operator_grants", "operator_runs"),
     },
 }

@@ -73,3 +73,11 @@ def test_the_setting_shows_no_secret() -> None:
     with pytest.raises(SettingsError) as told:
         changed(load({}), functions_stores={"a b": S3})
     assert "cret" not in str(told.value)
+
+
+def test_an_operator_says_where_may_be_written() -> None:
+    found = stores({"a": "file:///srv/{tenant}", "b": "file:///srv/{tenant}?write=yes"})
+
+    assert [each.is_writable for each in found.values()] == [False, True]
+    with pytest.raises(SettingsError, match="yes or no"):
+        stores({"a": "file:///srv/{tenant}?write=1"})

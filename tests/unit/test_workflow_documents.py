@@ -46,6 +46,13 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (with_procedure(attempts=0), "/procedures/clean/attempts", "from 1 to 20"),
     (with_procedure(attempts=True), "/procedures/clean/attempts", "from 1 to 20"),
     (with_procedure(delay=43_201), "/procedures/clean/delay", "from 0 to 43200"),
+    (a_document(sink={"parquet": {}}), "/sink/parquet/store", "objects go to a store"),
+    (
+        a_document(sink={"parquet": {"store": "a", "prefix": "/"}}),
+        "/sink/parquet/prefix",
+        "beginning of names",
+    ),
+    (a_document(sink={"parquet": {"store": "a", "x": 1}}), "/sink/parquet/x", "has no 'x'"),
     (with_procedure(memory=65), "/procedures/clean/memory", "is one of 32, 64, 128, 256"),
     (with_procedure(memory=True), "/procedures/clean/memory", "is one of 32"),
     (with_procedure(operator={}), "/procedures/clean/operator", "not both"),

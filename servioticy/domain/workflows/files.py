@@ -37,7 +37,7 @@ def files_of(content: Mapping[str, Any], part: Part) -> Files:
         raise part.at("separator").bad("is a comma, semicolon, tab or | of CSV", NO_CHOICE)
     return Files(
         store,
-        _prefix(content.get("prefix", ""), part.at("prefix")),
+        prefix_of(content.get("prefix", ""), part.at("prefix")),
         form,
         separator,
         1000 * _number(content, "every", EVERY_SECONDS, LEAST_SECONDS, MOST_SECONDS, part),
@@ -45,7 +45,7 @@ def files_of(content: Mapping[str, Any], part: Part) -> Files:
     )
 
 
-def _prefix(prefix: Any, part: Part) -> str:
+def prefix_of(prefix: Any, part: Part) -> str:
     """Return what names begin with; none of its parts leads out of the store."""
     if not isinstance(prefix, str):
         raise part.bad("is text", WRONG_TYPE)

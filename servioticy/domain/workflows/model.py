@@ -74,6 +74,15 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
+class SinkFiles:
+    """Objects of a store, of the atoms of an hour each."""
+
+    store: str
+    """As Files has it; its operator lets it be written to."""
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
 class Workflow:
     """A checked document. A *step* is a procedure by its number, in an order in which every link
     leads on; the step behind the last procedure is the sink."""
@@ -85,12 +94,14 @@ class Workflow:
     source: StreamRef | None
     """The stream whose updates are atoms; None: they come otherwise."""
     sink: str
-    """STREAM, CALLBACK, COLLECT or NONE"""
+    """STREAM, CALLBACK, COLLECT, NONE or PARQUET"""
     sink_stream: StreamRef | None = None
     files: Files | None = None
     """The files that are cut into atoms; None: they come otherwise."""
     sink_url: str = ""
     """Where atoms are sent to; empty: they go elsewhere."""
+    sink_files: SinkFiles | None = None
+    """The objects that atoms become; None: they go elsewhere."""
 
     @property
     def sink_step(self) -> int:
@@ -122,7 +133,7 @@ class Workflow:
         """Return the steps that atoms made there go to."""
         if step == LOOK:
             return (CUT,)
-        return () if step == self.sink_step else self.links[self.name_of(step)]
+        return () if step >= self.sink_step else self.links[self.name_of(step)]
 
     def reserved_of(self) -> Mapping[int, int]:
         """Return the steps that have instances for themselves, and how many."""

@@ -29,13 +29,16 @@ from servioticy.domain.workflows.model import (
     FILES,
     HTTP,
     NONE,
+    PARQUET,
     SINK,
     SOURCE,
     STREAM,
     Files,
     Procedure,
+    SinkFiles,
     Workflow,
 )
+from servioticy.domain.workflows.objects import OBJECT_KEYS, sink_files_of
 from servioticy.domain.workflows.running import memory_of, program_of
 
 MAX_DOCUMENT_BYTES = 131_072
@@ -55,7 +58,13 @@ _PROCEDURE_KEYS = (
     *("code", "operator", "memory", "attempts", "delay", "reserved", "takes", "makes"),
 )
 _SOURCES = {HTTP: (), STREAM: ("serviceObject", "stream"), FILES: FILES_KEYS}
-_SINKS = {STREAM: ("serviceObject", "stream"), CALLBACK: ("url",), COLLECT: (), NONE: ()}
+_SINKS = {
+    STREAM: ("serviceObject", "stream"),
+    CALLBACK: ("url",),
+    PARQUET: OBJECT_KEYS,
+    COLLECT: (),
+    NONE: (),
+}
 MAX_URL = 2_000
 
 
@@ -86,12 +95,18 @@ def parse_workflow(document: Mapping[str, Any]) -> Workflow:
         target,
         _files(document) if kind == FILES else None,
         _url(document[SINK][CALLBACK]) if sink == CALLBACK else "",
+        _sink_files(document) if sink == PARQUET else None,
     )
 
 
 def _files(document: Mapping[str, Any]) -> Files:
     part = WHOLE.at(SOURCE, words=SOURCE).at(FILES, words=FILES)
     return files_of(document[SOURCE][FILES], part)
+
+
+def _sink_files(document: Mapping[str, Any]) -> SinkFiles:
+    part = WHOLE.at(SINK, words=SINK).at(PARQUET, words=PARQUET)
+    return sink_files_of(document[SINK][PARQUET], part)
 
 
 def _url(content: Mapping[str, Any]) -> str:

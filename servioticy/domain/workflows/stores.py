@@ -6,6 +6,8 @@ that is the setting `functions_stores` says, by a URL:
     file:///srv/incoming/{tenant}
     s3+https://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX]?region=eu-central-1&tenants=ID,ID
 
+With `?write=yes` workflows may put objects there, too.
+
 `{tenant}` is the public id of whose workflow it is. Without it `tenants` says for whom it is: else
 tenants would read each other's files.
 """
@@ -23,7 +25,7 @@ from servioticy.errors import SettingsError
 FILE = "file"
 S3 = ("s3+https", "s3+http")
 TENANT = "{tenant}"
-_QUERY = frozenset({"region", "tenants"})
+_QUERY = frozenset({"region", "tenants", "write"})
 
 
 class Keys(NamedTuple):
@@ -65,6 +67,8 @@ class Store:
     at: Folder | Bucket
     tenants: frozenset[str]
     """Public ids; none: everybody's, each with a part of its own."""
+    is_writable: bool = False
+    """Whether workflows may put objects there."""
 
     def of(self, tenant: str) -> Folder | Bucket | None:
         """Return where the files of a tenant are, by its public id; None: there are none.
@@ -100,7 +104,7 @@ def _store(name: str, url: str) -> Store:
     except ValueError:
         raise wrong("is no URL") from None
     if unknown := query.keys() - _QUERY:
-        raise wrong(f"has no {min(unknown)[:50]}; there are region and tenants")
+        raise wrong(f"has no {min(unknown)[:50]}; there are region, tenants and write")
     path = unquote(parts.path)
     steps = [each for each in path.split("/") if each]
     if "." in steps or ".." in steps or "\0" in path:
@@ -125,4 +129,7 @@ def _store(name: str, url: str) -> Store:
         at = Bucket(host, number, is_secure, steps[0], prefix, region, keys)
     else:
         raise wrong(f"begins with file: or {' or '.join(each + ':' for each in S3)}")
-    return Store(name, at, tenants)
+    write = query.get("write", ["no"])
+    if write not in (["yes"], ["no"]):
+        raise wrong("write is yes or no")
+    return Store(name, at, tenants, write == ["yes"])

@@ -19,10 +19,15 @@ SELECT count(*), pg_notify('atoms', '')::text
   FROM put;
 
 -- held --
--- How many atoms, and bytes of them, wait for the tenant in all its workflows.
-SELECT coalesce(sum(atoms), 0)::bigint, coalesce(sum(bytes), 0)::bigint
+-- How many atoms, and bytes of them, wait for the tenant in all its workflows; with bytes that are
+-- gathered for objects of stores.
+SELECT coalesce(sum(atoms), 0)::bigint,
+       coalesce(sum(bytes), 0)::bigint
+     + (SELECT coalesce(sum(workflow_objects.bytes), 0)::bigint
+          FROM workflow_objects
+         WHERE workflow_objects.tenant_id = %(tenant)s)
   FROM atom_counts
- WHERE tenant_id = %(tenant)s;
+ WHERE atom_counts.tenant_id = %(tenant)s;
 
 -- in_force --
 SELECT workflows.version, content::text

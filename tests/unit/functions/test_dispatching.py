@@ -54,6 +54,9 @@ class Store:
         later = [Waiting(each, 1, 2, 0, now_ms + 10**6) for each in self._delayed]
         return ready + later
 
+    def gathered(self) -> dict[int, int]:
+        return {}
+
     def document(self, queue: Queue) -> str:
         self.read.add(queue.tenant)
         return DOCUMENT

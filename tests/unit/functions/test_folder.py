@@ -227,3 +227,47 @@ def test_of_a_page_no_more_is_looked_at_than_it_has(
 
     assert [each.key for each in page.files] == ["in/b/21", "in/b/22"]
     assert looked == [str(tmp_path), b"in", b"b", b"21", b"22", b"23"]
+
+
+def test_a_file_is_written_as_a_whole_in_the_place_of_another(tmp_path: Path) -> None:
+    """Folders on its way are made; what is half written has a name that nobody lists."""
+    store = LocalFolder(str(tmp_path), below=["t1"])
+    store.write("a/b/c", b"1")
+    store.write("a/b/c", b"22")
+
+    assert (tmp_path / "t1" / "a" / "b" / "c").read_bytes() == b"22"
+    assert [each.name for each in (tmp_path / "t1" / "a" / "b").iterdir()] == ["c"]
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    outside = put(tmp_path / "outside" / "file", b"before")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "folder").symlink_to(outside.parent)
+    (inside / "link").symlink_to(outside)
+    store = LocalFolder(str(inside))
+
+    with pytest.raises(FileRefused):
+        store.write("folder/file", b"after")
+    store.write("link", b"after")
+
+    assert outside.read_bytes() == b"before"
+    assert (inside / "link").read_bytes() == b"after"
+    assert not (inside / "link").is_symlink()
+    for key in ("../outside/file", "a/../../outside/file"):
+        with pytest.raises((StoreAway, FileRefused)):
+            store.write(key, b"after")
+    assert outside.read_bytes() == b"before"
+
+
+def test_a_write_that_fails_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreAway, match="No space"):
+        LocalFolder(str(tmp_path)).write("a", b"1")
+
+    assert list(tmp_path.iterdir()) == []

@@ -228,3 +228,15 @@ def test_a_sink_that_calls_rests_without_deliveries() -> None:
     assert (found.begin, found.closed) == ([queue], {sink})
     assert planned({sink: 1}, workflow=calls, silent=(2,)).closed == set()
     assert planned({a_queue(step=2): 1}, silent=(1,)).closed == set()
+
+
+def test_where_atoms_are_too_many_none_are_gathered_and_objects_are_written() -> None:
+    lake = a_workflow("clean", sink={"parquet": {"store": "lake"}})
+    sink, written = a_queue(step=lake.sink_step), a_queue(step=lake.sink_step + 1)
+
+    found = planned({sink: 1, written: 1}, workflow=lake, full=(1,))
+
+    assert (found.begin, found.closed) == ([written], {sink})
+    assert waits(written, lake)
+    assert not waits(sink, lake)
+    assert planned({sink: 1}, workflow=lake).begin == [sink]
