@@ -23,6 +23,7 @@ from functions.limits import Limits
 from functions.scripts import Scripts
 from functions.steps import Result, Step, Task
 from servioticy.domain.evaluators.javascript import JavaScript
+from servioticy.domain.workflows.costs import Work
 from servioticy.domain.workflows.model import Workflow
 from servioticy.domain.workflows.reading import parse_workflow
 from servioticy.parts import connect, sandbox_pool
@@ -56,6 +57,8 @@ class Seen(NamedTuple):
     """Of scripts."""
     all_seconds: float
     """Of scripts, of what hands atoms to them, and of Postgres."""
+    gibibyte_hours: float
+    """Of memory that procedures may have, for as long as they work."""
 
 
 class _Sink:
@@ -74,10 +77,11 @@ class _Counted:
     """Accounts that are kept here: microseconds of scripts."""
 
     def __init__(self) -> None:
-        self.processor_us = 0
+        self.processor_us = self.mebibyte_ms = 0
 
     def note(self, works: Works) -> None:
         self.processor_us += sum(each.processor_us for each in works)
+        self.mebibyte_ms += sum(each.mebibyte_ms for each in works)
 
     def spend(self, _spent: dict[Spent, int] | object) -> None:
         """Nobody pays."""
@@ -114,6 +118,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--code", choices=sorted(CODES), default="io", help="what is computed")
     parser.add_argument("--price", type=float, default=0.04, help="of an hour of a processor")
     parser.add_argument(
+        "--memory-price", type=float, default=0.0045, help="of an hour of 1,024 MiB of procedures"
+    )
+    parser.add_argument(
         "--kills",
         type=int,
         default=0,
@@ -134,8 +141,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         read = parse_workflow(document)
         for number in map(int, options.instances.split(",")):
             seen = _measured(stores, read, options.atoms, number)
+            memory = seen.gibibyte_hours * options.memory_price
             scripts, all_ = (
-                each / 3600 * options.price / options.atoms * 1e6
+                (each / 3600 * options.price + memory) / options.atoms * 1e6
                 for each in (seen.processor_seconds, seen.all_seconds)
             )
             for_an_hour = PAPERS_HOUR / 3600 / all_ * 1e6
@@ -149,8 +157,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
             )
         owner.close()
     print(
-        f"$/M: dollars for a million atoms, at ${options.price} an hour of a processor: of "
-        f"scripts alone, and with what hands atoms to them and Postgres, which keeps them. {PAPER}"
+        f"$/M: dollars for a million atoms, at ${options.price} an hour of a processor and "
+        f"${options.memory_price} of 1,024 MiB: of scripts alone, and with what hands atoms to "
+        f"them and Postgres, which keeps them. {PAPER}"
     )
 
 
@@ -201,4 +210,5 @@ def _measured(stores: ground.Stores, document: Workflow, atoms: int, instances: 
     pool.close()
     database.close()
     latencies = [max(0, each - late) for each in sink.latencies]
-    return Seen(seconds, latencies, scripts_seconds, scripts_seconds + others)
+    memory = Work(mebibyte_ms=counted.mebibyte_ms).gibibyte_hours
+    return Seen(seconds, latencies, scripts_seconds, scripts_seconds + others, memory)
