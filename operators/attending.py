@@ -35,6 +35,9 @@ PRINTING_SECONDS = 0.1
 LOOK_SECONDS = 0.1
 """So often it is looked whether there is a place for who waits for one."""
 
+READY = Reply(b"", (), None, "", 0.0)
+"""To who asked for a warm-up alone."""
+
 UNAVAILABLE_SECONDS = 1.0
 UNPROTECTED_SECONDS = 30.0
 FORGOTTEN_SECONDS = 3600.0
@@ -264,6 +267,7 @@ class Attendant:
 
     def _end(self, line: Line) -> None:
         instance, line.instance = line.instance, None
+        line.is_warm = False
         line.until = None
         line.is_leaving = False
         if instance is None:
@@ -293,6 +297,9 @@ class Attendant:
             line.waiting.clear()
         if instance is None:
             return
+        if line.is_warm:
+            for asked in line.warm_ups():
+                self._deliver(line, asked, READY)
         if line.until is not None and now >= line.until:
             what = "answered" if instance.is_ready else "begun"
             self._fail(line, f"it has not {what} in time")
@@ -311,7 +318,8 @@ class Attendant:
         if taken[0].told is not None:
             events = line.described.warm_up
             if not events:  # that it is ready is all that there is to know
-                self._deliver(line, taken[0], Reply(b"", (), None, "", 0.0))
+                line.is_warm = True
+                self._deliver(line, taken[0], READY)
                 return
             taken[0].question = taken[0].question._replace(events=events)
         for each in taken:
@@ -359,6 +367,7 @@ class Attendant:
         open_ones = {name: each.question for name, each in line.asked.items()}
         for name, reply in replies(said, open_ones):
             asked = line.asked.pop(name)
+            line.is_warm |= not reply.error
             self._deliver_paid(line, asked, reply)
         line.used = self._clock()
         if not line.asked:

@@ -76,6 +76,8 @@ class Line:
     is_starting: bool = False
     is_leaving: bool = False
     is_forgotten: bool = False
+    is_warm: bool = False
+    """Whether its process has answered something, or its warm-up."""
     since: float = 0.0
     """When its process became ready."""
     until: float | None = None

@@ -9,7 +9,7 @@ from operators import manifest
 from operators.errors import NotAnOperator
 from operators.line import Running
 from servioticy.ports.programs import Manifest, Program
-from servioticy.ports.stored_programs import Run, StoredPrograms, Wanted
+from servioticy.ports.stored_programs import Run, StoredPrograms
 
 PRINTED = 4096
 """Characters of what a program has printed that are kept in the store."""
@@ -48,13 +48,13 @@ class Registry:
         """Note how programs are on a node. Raises Unavailable."""
         self._stored.tell(node, [_run(each) for each in running])
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
         """Return what was wanted since the last call, as StoredPrograms has it."""
         return self._stored.wanted(partition, seconds)
 
-    def tell_warmed(self, node: str, running: Running, warmed: str) -> None:
+    def tell_warmed(self, node: str, running: Running, reason: str) -> None:
         """Note how a program is, and what came of its being wanted. Raises Unavailable."""
-        self._stored.tell(node, [_run(running)._replace(warmed=_plain(warmed))])
+        self._stored.tell(node, [_run(running)._replace(warmed=_plain(reason))])
 
 
 def _run(running: Running) -> Run:

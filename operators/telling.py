@@ -72,3 +72,6 @@ class Telling:
             except ServioticyError as error:
                 log.info("operators_not_told", extra={"reason": str(error)[:200]})
                 self._closed.wait(self._seconds)
+            except Exception:
+                log.exception("operators_telling_failed")
+                self._closed.wait(self._seconds)

@@ -2,7 +2,8 @@
 
 Whoever puts a document in force asks the partition that computes it, by a notification: nothing is
 stored, and where nobody listens nobody is asked. What came of it stands beside how the program
-runs (`operator_runs.warmed`), under the number of the question.
+runs (`operator_runs.warmed`), with its time: an answer is the program's, and whoever waits takes
+any that is newer than its question.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Protocol
 
 from operators.line import Running
 from servioticy.ports.programs import Program
-from servioticy.ports.stored_programs import Wanted
 
 MOST_OPEN = 64
 """Programs that are being begun for somebody; a tenant may have as many as are left to others."""
@@ -42,10 +42,10 @@ class Node(Protocol):
 class Told(Protocol):
     """Who is asked by others, and told."""
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
         """Return what has been asked for, within so many seconds of silence."""
 
-    def tell_warmed(self, node: str, running: Running, warmed: str) -> None:
+    def tell_warmed(self, node: str, running: Running, reason: str) -> None:
         """Note what came of it."""
 
 
@@ -58,30 +58,32 @@ class Warming:
         self._name = name
         self._partition = partition
         self._node = node
-        self._open: Counter[int] = Counter()
-        self._done: deque[tuple[Wanted, str]] = deque()
+        self._open: set[Program] = set()
+        """Who asks for one of these is told with those before."""
+        self._done: deque[tuple[Program, str]] = deque()
 
     def turn(self, seconds: float) -> None:
         """Listen for so long at most, and tell what there is to tell. Raises Unavailable."""
-        pause = OPEN_SECONDS if self._open else LISTEN_SECONDS
-        for wanted in self._told.wanted(self._partition, min(pause, seconds)):
-            self._begin(wanted)
+        pause = OPEN_SECONDS if self._open or self._done else LISTEN_SECONDS
+        for program in self._told.wanted(self._partition, min(pause, seconds)):
+            if program not in self._open:
+                self._begin(program)
         while self._done:
-            wanted, reason = self._done[0]
-            self._tell(wanted, reason)
+            program, reason = self._done[0]
+            self._open.discard(program)  # who asks from here on is told anew
+            self._tell(program, reason)
             self._done.popleft()
-            self._open -= Counter([wanted.program.tenant])
 
-    def _begin(self, wanted: Wanted) -> None:
-        tenant = wanted.program.tenant
-        has_room = self._open[tenant] < MOST_OPEN - self._open.total()
-        self._open[tenant] += 1
-        done = self._done.append
-        if not has_room or not self._node.warm(wanted.program, lambda why: done((wanted, why))):
-            done((wanted, NO_ROOM))
+    def _begin(self, program: Program) -> None:
+        of = Counter(each.tenant for each in self._open)
+        if of[program.tenant] >= MOST_OPEN - len(self._open):
+            self._done.append((program, NO_ROOM))
+            return
+        self._open.add(program)
+        if not self._node.warm(program, lambda why: self._done.append((program, why))):
+            self._done.append((program, NO_ROOM))
 
-    def _tell(self, wanted: Wanted, reason: str) -> None:
-        program = wanted.program
+    def _tell(self, program: Program, reason: str) -> None:
         found = [each for each in self._node.running() if each.program == program]
         running = found[0] if found else Running(program, "ended", 0, "", b"", None)
-        self._told.tell_warmed(self._name, running, f"{wanted.id} {reason[:MOST_REASON]}")
+        self._told.tell_warmed(self._name, running, reason[:MOST_REASON])

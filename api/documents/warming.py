@@ -6,21 +6,23 @@ or does not answer its warm-up, takes over from nobody: the document in force st
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from api.services import Services
 from servioticy.domain.model import Definition, ServiceObjectKey
 from servioticy.domain.program_code import ProgramCode
 from servioticy.errors import Unavailable
 from servioticy.ports.programs import Program
-from servioticy.ports.stored_programs import Wanted
 from servioticy.refusals import Conflict
 
 STEP_SECONDS = 0.005
 LONGEST_STEP_SECONDS = 0.1
 """Between two looks for an answer, each a step longer than the one before."""
+
+AT_ONCE = 8
+"""Programs of one document that are begun together."""
 
 
 def warm_up(
@@ -41,19 +43,28 @@ def warm_up(
     stored = services.ports.programs
     if node is None or not stored.is_listened_to(node.partition):
         return
-    asked = []
-    for each in sorted(new, key=lambda code: (code.name, code.version)):
-        program = Program(key.tenant, each.name, each.version, owners.get(each.owner))
-        asked.append(Wanted(secrets.token_hex(8), program))
-        stored.want(node.partition, asked[-1])
     until = time.monotonic() + services.settings.requests.change_wait_seconds
-    for wanted in asked:
-        reason = _answer(wanted, until, services)
-        name = f"{wanted.program.name}@{wanted.program.version}"
-        if reason is None:
+    named = sorted(new, key=lambda code: (code.name, code.version))
+    for at in range(0, len(named), AT_ONCE):
+        some = [
+            Program(key.tenant, each.name, each.version, owners.get(each.owner))
+            for each in named[at : at + AT_ONCE]
+        ]
+        asked = [(each, stored.want(node.partition, each)) for each in some]
+        for program, since in asked:
+            _wait(program, partial(stored.warmed, node.partition, program, since), until)
+
+
+def _wait(program: Program, answer: Callable[[], str | None], until: float) -> None:
+    """Wait for an answer. Raises Conflict, Unavailable."""
+    name, pause = f"{program.name}@{program.version}", 0.0
+    while (reason := answer()) is None:
+        if time.monotonic() >= until:
             raise Unavailable(f"{name} is not ready yet: ask again. What was in force still is")
-        if reason:
-            raise Conflict(f"{name} cannot take over, what was in force still is: {reason}")
+        pause = min(pause + STEP_SECONDS, LONGEST_STEP_SECONDS)
+        time.sleep(pause)
+    if reason:
+        raise Conflict(f"{name} cannot take over, what was in force still is: {reason}")
 
 
 def _programs(definition: Definition) -> set[ProgramCode]:
@@ -62,13 +73,3 @@ def _programs(definition: Definition) -> set[ProgramCode]:
         for each in definition.streams
         if each.composite is not None and isinstance(each.composite.operator, ProgramCode)
     }
-
-
-def _answer(wanted: Wanted, until: float, services: Services) -> str | None:
-    pause = 0.0
-    while (found := services.ports.programs.warmed(wanted)) is None:
-        if time.monotonic() >= until:
-            return None
-        pause = min(pause + STEP_SECONDS, LONGEST_STEP_SECONDS)
-        time.sleep(pause)
-    return found

@@ -25,16 +25,8 @@ class Run(NamedTuple):
     restarts: int
     problem: str
     printed: str
-    warmed: str = ""
-    """the id of who wanted it begun (Wanted), and what is wrong; "": nobody, or as it was"""
-
-
-class Wanted(NamedTuple):
-    """A program that is to be begun before it takes over."""
-
-    id: str
-    """by which who asks knows the answer, without spaces"""
-    program: Program
+    warmed: str | None = None
+    """what came of it where it was wanted: "" it is ready, or what is wrong; None: as it was"""
 
 
 class StoredPrograms(Protocol):
@@ -56,17 +48,20 @@ class StoredPrograms(Protocol):
     def is_listened_to(self, partition: int) -> bool:
         """Tell whether somebody hears what is wanted of a partition. Raises Unavailable."""
 
-    def want(self, partition: int, wanted: Wanted) -> None:
-        """Say that a program is to be begun; nothing of it is kept. Raises Unavailable."""
+    def want(self, partition: int, program: Program) -> int:
+        """Say that a program is to be begun before it takes over; nothing of it is kept.
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+        Return when that was, as the store counts. Raises Unavailable.
+        """
+
+    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
         """Return what was wanted since the last call, within so many seconds of silence.
 
         Listens from the first call on, in this thread. Raises Unavailable.
         """
 
-    def warmed(self, wanted: Wanted) -> str | None:
-        """Return what is wrong with it; "": nothing, None: there is no answer yet.
+    def warmed(self, partition: int, program: Program, since: int) -> str | None:
+        """Return what is told to be wrong with it since then; "": nothing, None: nothing is told.
 
         Raises Unavailable.
         """

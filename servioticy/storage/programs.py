@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from servioticy.ports.programs import Program
-from servioticy.ports.stored_programs import Run, StoredProgram, Wanted
+from servioticy.ports.stored_programs import Run, StoredProgram
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -85,26 +85,26 @@ class PostgresPrograms:
         values = {"key": _LISTENS, "partition": partition}
         return bool(self._database.rows(self._runs["is_listened_to"], values)[0][0])
 
-    def want(self, partition: int, wanted: Wanted) -> None:
-        """Say that a program is to be begun; nothing of it is kept. Raises Unavailable."""
-        said = orjson.dumps([wanted.id, [*wanted.program]]).decode()
-        self._database.rows(self._runs["want"], {"channel": _channel(partition), "said": said})
+    def want(self, partition: int, program: Program) -> int:
+        """Say that a program is to be begun, as the port has it."""
+        values = {"channel": _channel(partition), "said": orjson.dumps([*program]).decode()}
+        return int(self._database.rows(self._runs["want"], values)[0][0])
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
         """Return what was wanted since the last call, as the port has it."""
         heard = self._database.heard(_channel(partition), seconds)
         if heard is None:  # in this order: who is told that it is listened to is heard
             values = {"key": _LISTENS, "partition": partition}
             self._database.rows(self._runs["listen"], values)
-        said = [orjson.loads(each) for each in heard or ()]
-        return [Wanted(id_, Program(*program)) for id_, program in said]
+        return [Program(*orjson.loads(each)) for each in heard or ()]
 
-    def warmed(self, wanted: Wanted) -> str | None:
+    def warmed(self, partition: int, program: Program, since: int) -> str | None:
         """Return what is wrong with it, as the port has it."""
-        tenant, name, version = wanted.program[:3]
-        values = {"tenant": tenant, "name": name, "version": version, "id": wanted.id}
-        row = self._database.row(self._runs["warmed"], values)
-        return None if row is None else row[0].partition(" ")[2]
+        values = {"tenant": program.tenant, "name": program.name, "version": program.version}
+        row = self._database.row(
+            self._runs["warmed"], values | {"partition": str(partition), "since": since}
+        )
+        return None if row is None else str(row[0])
 
 
 def _channel(partition: int) -> str:

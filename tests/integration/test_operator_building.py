@@ -12,7 +12,7 @@ from operator_folders import SECONDS, question, write
 from operators import archives, manifest
 from operators.building import Programs
 from servioticy.ports.programs import Program
-from servioticy.ports.stored_programs import Run, StoredProgram, Wanted
+from servioticy.ports.stored_programs import Run, StoredProgram
 from servioticy.settings import Settings, changed
 
 PROGRAM = Program(1, "other/tried", 4)
@@ -41,7 +41,7 @@ class Store:
         """Note it."""
         self.told.append(runs)
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
         """Nobody wants anything."""
         time.sleep(seconds)
         return ()

@@ -52,7 +52,6 @@ def test_who_asks_then_asks_the_process_that_is_there(tmp_path: Path) -> None:
         (before,) = node.running()
         reply = answers(node, [question(1)])[b"q1"]
         assert node.replies(0.0) == []
-        assert warmed(node) == "", "one that runs may be asked again"
         until(lambda: node.running()[0].printed.count(b"\n") > 2)
         (after,) = node.running()
         assert room.taken == 0
@@ -113,3 +112,17 @@ def test_more_than_there_is_room_for_is_not_begun(tmp_path: Path) -> None:
     """Of a tenant, as with questions."""
     with node_of({}, tmp_path, room=Room(1000)) as node:
         assert not node.warm(PROGRAM, print)
+
+
+def test_a_process_that_has_answered_is_not_asked_again(tmp_path: Path) -> None:
+    """Neither behind its warm-up nor behind a stream's question: it is known to answer."""
+    folder = write(tmp_path / "a", TOLD, **{"warm-up": EVENTS})
+    with node_of({PROGRAM: folder}, tmp_path) as node:
+        assert warmed(node) == ""
+        answers(node, [question(1)])
+        assert warmed(node) == ""
+        answers(node, [question(2)])
+        until(lambda: b" 1002 " in node.running()[0].printed)
+        (running,) = node.running()
+
+    assert running.printed.count(b"warm-up ") == len(EVENTS)

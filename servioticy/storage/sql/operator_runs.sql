@@ -2,7 +2,8 @@
 -- How programs are on a node.
 INSERT INTO operator_runs
        (tenant_id, name, version, node, state, restarts, problem, printed, warmed)
-SELECT tenants.id, told.name, version, %(node)s, state, restarts, problem, printed, warmed
+SELECT tenants.id, told.name, version, %(node)s, state, restarts, problem, printed,
+       coalesce((extract(epoch FROM clock_timestamp()) * 1000)::bigint || ' ' || warmed, '')
   FROM unnest(%(of)s::bigint[], %(names)s::text[], %(versions)s::int[], %(states)s::text[],
               %(restarts)s::int[], %(problems)s::text[], %(printed)s::text[],
               %(warmed)s::text[])
@@ -38,13 +39,19 @@ SELECT EXISTS (
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database()));
 
 -- want --
-SELECT pg_notify(%(channel)s, %(said)s);
+-- What is told since then is an answer.
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+  FROM (SELECT pg_notify(%(channel)s, %(said)s)) AS said;
 
 -- warmed --
--- The answer to one who wanted a program begun: that begins with the number of the question.
-SELECT warmed
+-- What the node of a partition has told last of a program that was wanted, since a time.
+SELECT substr(warmed, position(' ' IN warmed) + 1)
   FROM operator_runs
  WHERE tenant_id = %(tenant)s
    AND name = %(name)s
    AND version = %(version)s
-   AND split_part(warmed, ' ', 1) = %(id)s;
+   AND split_part(node, '/', 2) = %(partition)s
+   AND CASE warmed WHEN '' THEN false
+       ELSE split_part(warmed, ' ', 1)::bigint >= %(since)s END
+ ORDER BY told_at DESC
+ LIMIT 1;

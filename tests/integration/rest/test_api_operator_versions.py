@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,6 @@ from operators.telling import Telling
 from operators.warming import Warming
 from sandbox.text import argument_names
 from servioticy.ports.programs import Program
-from servioticy.ports.stored_programs import Wanted
 from servioticy.settings import Settings, changed
 from servioticy.storage.programs import PostgresPrograms
 
@@ -38,7 +38,9 @@ def listening(platform: Platform, folder: Path) -> Iterator[Node]:
     shelf = Shelf(folder, registry)
     node = Node(shelf, Place(shelf.base, strangers=False))
     tellings = [
-        Telling(registry, f"here/{each}", node.running, Warming(registry, "here", each, node))
+        Telling(
+            registry, f"here/{each}", node.running, Warming(registry, f"here/{each}", each, node)
+        )
         for each in (0, 1)
     ]
     try:
@@ -113,17 +115,41 @@ def test_what_is_not_said_in_time_is_asked_again(
     assert plain.status_code == 200, "what concerns no program waits for none"
 
 
-def test_an_answer_is_of_its_question_alone(served: Served, pushed: Caller) -> None:
-    """What was said to another one, or of an earlier time, is none."""
+def test_all_who_wait_for_a_program_have_its_answer(
+    pushed: Caller, served: Served, tmp_path: Path
+) -> None:
+    """Of several objects, each in force at the first try."""
+    ids = [pushed.ask("POST", "/", json=document(1)).get_json()["id"] for _ in range(4)]
+    statuses: list[int] = []
+
+    def put(id_: str) -> None:
+        caller = Caller(served.app.test_client(), pushed.token)
+        statuses.append(caller.ask("PUT", f"/{id_}", json=document(3)).status_code)
+
+    with listening(served.platform, tmp_path / "shelf"):
+        threads = [threading.Thread(target=put, args=(each,)) for each in ids]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+    assert statuses == [200] * len(ids)
+
+
+def test_an_answer_is_newer_than_its_question(served: Served, pushed: Caller) -> None:
+    """And of the node that runs the partition; what is told in between changes nothing."""
     database = served.platform.database
     ((tenant,),) = database.rows("SELECT id FROM tenants WHERE name = 'alice'")
-    stored = PostgresPrograms(database)
-    first, second = (Wanted(id_, Program(tenant, "tried", 1)) for id_ in ("aa", "ab"))
+    program, stored = Program(tenant, "tried", 1), PostgresPrograms(database)
     registry = Registry(PostgresPrograms(database.pipeline))
-    running = Running(first.program, "idle", 0, "", b"", None)
-    registry.tell_warmed("here/0", running, "aa it has\0ended")
-    assert (stored.warmed(first), stored.warmed(second)) == ("it has?ended", None)
+    running = Running(program, "idle", 0, "", b"", None)
+    since = stored.want(0, program)
+    assert stored.warmed(0, program, since) is None
+    registry.tell_warmed("here/0", running, "it has\0ended")
+    assert stored.warmed(0, program, since) == "it has?ended"
+    assert stored.warmed(1, program, since) is None
     registry.tell("here/0", [running])
-    assert stored.warmed(first) == "it has?ended", "told in between"
-    registry.tell_warmed("here/0", running, "ab ")
-    assert (stored.warmed(first), stored.warmed(second)) == (None, "")
+    assert stored.warmed(0, program, since) == "it has?ended", "told in between"
+    assert stored.warmed(0, program, since + 10**9) is None
+    registry.tell_warmed("here/0", running, "")
+    assert stored.warmed(0, program, since) == ""

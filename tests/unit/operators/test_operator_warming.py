@@ -12,7 +12,6 @@ from operators.line import Running
 from operators.warming import MOST_OPEN, NO_ROOM, Warming
 from servioticy.errors import Unavailable
 from servioticy.ports.programs import Program
-from servioticy.ports.stored_programs import Wanted
 
 
 class Node:
@@ -37,32 +36,32 @@ class Asked:
     """Who asks, and what they are told."""
 
     def __init__(self) -> None:
-        self.waiting: list[Wanted] = []
+        self.waiting: list[Program] = []
         self.told: list[str] = []
         self.is_away = False
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
         """Return what waits."""
         found, self.waiting = self.waiting, []
         return found
 
-    def tell_warmed(self, node: str, running: Running, warmed: str) -> None:
+    def tell_warmed(self, node: str, running: Running, reason: str) -> None:
         """Note it, unless the store is away."""
         if self.is_away:
             raise Unavailable
-        self.told.append(f"{running.program.name} {warmed}")
+        self.told.append(f"{running.program.name} {reason}")
 
 
-def wanted(number: int, tenant: int = 1) -> Wanted:
-    """Return a program that is wanted."""
-    return Wanted(f"w{number}", Program(tenant, f"p{number}", 1))
+def program(number: int, tenant: int = 1) -> Program:
+    """Return a program."""
+    return Program(tenant, f"p{number}", 1)
 
 
 def test_who_wants_a_program_is_told_what_came_of_it() -> None:
-    """By the id of the question: that it is ready, or what is wrong."""
+    """That it is ready, or what is wrong."""
     node, asked = Node(), Asked()
     warming = Warming(asked, "here", 0, node)
-    asked.waiting = [wanted(1), wanted(2)]
+    asked.waiting = [program(1), program(2)]
     warming.turn(1.0)
     assert asked.told == []
 
@@ -70,14 +69,31 @@ def test_who_wants_a_program_is_told_what_came_of_it() -> None:
     node.begun[0][1]("")
     warming.turn(1.0)
 
-    assert asked.told == ["p2 w2 it has ended", "p1 w1 "]
+    assert asked.told == ["p2 it has ended", "p1 "]
+
+
+def test_a_program_that_several_want_is_begun_once() -> None:
+    """And told once to all; who asks behind that is told anew."""
+    node, asked = Node(), Asked()
+    warming = Warming(asked, "here", 0, node)
+    for _ in range(20):
+        asked.waiting = [program(1)]
+        warming.turn(1.0)
+    assert len(node.begun) == 1
+    node.begun[0][1]("")
+    warming.turn(1.0)
+    asked.waiting = [program(1)]
+    warming.turn(1.0)
+
+    assert asked.told == ["p1 "]
+    assert len(node.begun) == 2
 
 
 def test_an_answer_is_kept_while_the_store_is_away() -> None:
     """And told once it is back, once."""
     node, asked = Node(), Asked()
     warming = Warming(asked, "here", 0, node)
-    asked.waiting = [wanted(1)]
+    asked.waiting = [program(1)]
     warming.turn(1.0)
     node.begun[0][1]("")
     asked.is_away = True
@@ -87,25 +103,24 @@ def test_an_answer_is_kept_while_the_store_is_away() -> None:
     warming.turn(1.0)
     warming.turn(1.0)
 
-    assert asked.told == ["p1 w1 "]
+    assert asked.told == ["p1 "]
 
 
 def test_a_tenant_has_as_many_open_as_are_left_to_others() -> None:
     """At the border: half of them while nobody else asks; and they are free again."""
     node, asked = Node(), Asked()
     warming = Warming(asked, "here", 0, node)
-    asked.waiting = [wanted(number) for number in range(MOST_OPEN // 2 + 1)]
-    asked.waiting.append(wanted(100, tenant=2))
+    asked.waiting = [program(number) for number in range(MOST_OPEN // 2 + 1)]
+    asked.waiting.append(program(100, tenant=2))
     warming.turn(1.0)
 
     assert len(node.begun) == MOST_OPEN // 2 + 1
     assert node.begun[-1][0].tenant == 2
-    assert asked.told == [f"p{MOST_OPEN // 2} w{MOST_OPEN // 2} {NO_ROOM}"]
+    assert asked.told == [f"p{MOST_OPEN // 2} {NO_ROOM}"]
     for _, told in node.begun:
         told("")
-    asked.waiting = [wanted(1)]
     warming.turn(1.0)
-    asked.waiting = [wanted(1)]
+    asked.waiting = [program(1)]
     warming.turn(1.0)
     assert len(node.begun) == MOST_OPEN // 2 + 2
 
@@ -113,10 +128,10 @@ def test_a_tenant_has_as_many_open_as_are_left_to_others() -> None:
 def test_where_a_node_has_no_room_it_is_told() -> None:
     node, asked = Node(), Asked()
     node.has_room = False
-    asked.waiting = [wanted(1)]
+    asked.waiting = [program(1)]
     Warming(asked, "here", 0, node).turn(1.0)
 
-    assert asked.told == [f"p1 w1 {NO_ROOM}"]
+    assert asked.told == [f"p1 {NO_ROOM}"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 ALTER TABLE operator_runs
   ADD COLUMN warmed text NOT NULL DEFAULT '';
 COMMENT ON COLUMN operator_runs.warmed IS
-    'who wanted it begun last, by the number of the question, and what was wrong, if anything';
+    'when it was told last what came of its being begun before it takes over, in ms since 1970, and '
+    'what was wrong, if anything';
 
 -- Who had a stream forget what its program kept stands in the audit log.
 
