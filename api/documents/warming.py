@@ -13,6 +13,7 @@ from functools import partial
 from api.services import Services
 from servioticy.domain.model import Definition, ServiceObjectKey
 from servioticy.domain.program_code import ProgramCode
+from servioticy.domain.quotas import PROCESSOR_SECONDS
 from servioticy.errors import Unavailable
 from servioticy.ports.programs import Program
 from servioticy.refusals import Conflict
@@ -34,7 +35,8 @@ def warm_up(
 ) -> None:
     """Have those programs begun that the document names, and the one in force does not.
 
-    Where nobody computes the partition nobody is asked. Raises Conflict with what is wrong with
+    Where nobody computes the partition nobody is asked, nor for a tenant that has used up its
+    processor time. Raises Conflict with what is wrong with
     a program, and Unavailable where one is not ready within `change_wait_seconds`: it goes on
     being begun, and who asks again may find it ready.
     """
@@ -43,6 +45,8 @@ def warm_up(
     stored = services.ports.programs
     if node is None or not stored.is_listened_to(node.partition):
         return
+    if services.quotas.metered(key.tenant, PROCESSOR_SECONDS) is not None:
+        return  # who has used up its time has none for what nobody asks yet
     until = time.monotonic() + services.settings.requests.change_wait_seconds
     named = sorted(new, key=lambda code: (code.name, code.version))
     for at in range(0, len(named), AT_ONCE):

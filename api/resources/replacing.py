@@ -104,7 +104,7 @@ def put(
     body: dict[str, Any], key: ServiceObjectKey, found: CurrentVersion, services: Services
 ) -> Response:
     """Put a body in the place of what is there. Raises Changed where that is not `found`."""
-    detaches()  # else it is only looked at where there is a template
+    detaches(), warms()  # else they are only looked at where they matter
     if _only_customises(body, key.id, found):
         return _customised(body, key, found, services)
     return _replaced(body, key, found, services)
@@ -174,7 +174,8 @@ def _replaced(
     expect_no_template(key, services)
     before = services.definitions.of(key.id, found.version, found.document)
     new, definition = understood(body, key, found, services)
-    warm_up(definition, before, new.operator_owners, key, services)
+    if warms():
+        warm_up(definition, before, new.operator_owners, key, services)
     more = len(definition.streams) - len(before.streams)
     added = {"streams": more, DOCUMENT_BYTES: new.size}
     new = with_listed(new, services)
@@ -222,6 +223,11 @@ def findings_of(
 def detaches() -> bool:
     """Tell whether the request says that the template is to be followed no more."""
     return choice("detach", ("false", "true")) == "true"
+
+
+def warms() -> bool:
+    """Tell whether programs that the document names are to be ready before it is in force."""
+    return choice("warm", ("true", "false")) == "true"
 
 
 def expect_no_template(key: ServiceObjectKey, services: Services) -> bool:

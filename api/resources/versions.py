@@ -22,6 +22,7 @@ from api.resources.replacing import (
     on_the_newest,
     put_in_force,
     understood,
+    warms,
 )
 from api.services import Services
 from servioticy.domain.access import Right
@@ -104,7 +105,7 @@ def _activated(
     key: ServiceObjectKey, version: int, found: CurrentVersion, services: Services
 ) -> Response:
     """That version again, under its number; all that its groups named then may stay."""
-    detaches()  # else it is only looked at where there is a template
+    detaches(), warms()  # else they are only looked at where they matter
     expect_no_template(key, services)
     document = _document(key, version, services)
     if version == found.version:
@@ -113,7 +114,8 @@ def _activated(
     definition = services.definitions.that_computes(key.id, version, document)
     owners = check_operators(definition, key, services, version, again=True)
     before = services.definitions.of(key.id, found.version, found.document)
-    warm_up(definition, before, owners, key, services)
+    if warms():
+        warm_up(definition, before, owners, key, services)
     more = len(definition.streams) - len(before.streams)
     new = NewServiceObject(
         id=key.id,

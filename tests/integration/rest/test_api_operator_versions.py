@@ -153,3 +153,13 @@ def test_an_answer_is_newer_than_its_question(served: Served, pushed: Caller) ->
     assert stored.warmed(0, program, since + 10**9) is None
     registry.tell_warmed("here/0", running, "")
     assert stored.warmed(0, program, since) == ""
+
+
+def test_an_emergency_waits_for_no_program(pushed: Caller, served: Served, tmp_path: Path) -> None:
+    """Nor does what is put back; and nonsense is refused."""
+    id_ = pushed.ask("POST", "/", json=document(1)).get_json()["id"]
+    with listening(served.platform, tmp_path / "shelf"):
+        assert pushed.ask("PUT", f"/{id_}?warm=maybe", json=document(2)).status_code == 400
+        assert pushed.ask("PUT", f"/{id_}?warm=false", json=document(2)).status_code == 200
+        path = f"/{id_}/versions/1/activate?warm=false"
+        assert pushed.ask("POST", path).status_code == 200
