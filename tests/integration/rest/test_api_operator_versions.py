@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from api_builders import NOW, Caller, Platform, Served
-from operator_folders import until, write
+from operator_folders import SECONDS, until, write
 
 from api.app import create_app
 from operators import archives
@@ -54,12 +54,17 @@ def listening(platform: Platform, folder: Path) -> Iterator[Node]:
 
 
 @pytest.fixture
-def pushed(alice: Caller, tmp_path: Path) -> Caller:
-    """Have a program with a version that runs, one that does not, and one more that does."""
+def pushed(alice: Caller, served: Served, tmp_path: Path) -> Caller:
+    """Have a program with a version that runs, one that does not, and one more that does.
+
+    On however busy a machine: who changes a document waits for as long as that takes.
+    """
     for number, main in enumerate((GOOD, BAD, f"# another\n{GOOD}")):
         content = archives.pack(write(tmp_path / f"v{number}", main))
         assert alice.ask("PUT", "/operators/tried", data=content).status_code == 201
-    return alice
+    settings = changed(Settings(), operators_protection="any", change_wait_seconds=SECONDS)
+    app = create_app(served.platform.ports, settings, lambda: NOW, argument_names)
+    return Caller(app.test_client(), alice.token)
 
 
 def document(version: int) -> dict[str, Any]:
@@ -123,7 +128,7 @@ def test_all_who_wait_for_a_program_have_its_answer(
     statuses: list[int] = []
 
     def put(id_: str) -> None:
-        caller = Caller(served.app.test_client(), pushed.token)
+        caller = Caller(pushed.client.application.test_client(), pushed.token)
         statuses.append(caller.ask("PUT", f"/{id_}", json=document(3)).status_code)
 
     with listening(served.platform, tmp_path / "shelf"):
