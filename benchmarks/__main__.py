@@ -51,6 +51,7 @@ BENCHMARKS = (
     "monitoring",
     "applications",
     "console",
+    "scale",
 )
 LIST = "list"
 

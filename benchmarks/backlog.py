@@ -135,6 +135,10 @@ class Progress:
         """Return the rows of history."""
         return int(self._database.rows("SELECT count(*) FROM updates")[0][0])
 
+    def written_ahead(self) -> int:
+        """Return the bytes that Postgres has written to its log."""
+        return int(self._database.rows("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")[0][0])
+
     def close(self) -> None:
         """Close the connection."""
         self._database.close()

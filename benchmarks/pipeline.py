@@ -12,9 +12,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 from benchmarks import backlog, ground, processes
+from benchmarks.machines import SparkMachines
 from servioticy.settings import Settings, changed
 
 LENGTH = 3
@@ -32,10 +35,21 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--warm", action="store_true", help="the pipeline knows all devices when it begins"
     )
+    parser.add_argument(
+        "--machines",
+        action="store_true",
+        help="on a Spark of workers, one for each partition, in place of the pipeline's own",
+    )
     options = parser.parse_args(arguments)
-    print("partitions devices batch | updates/s  rows/s | processor, us an update | memory, MB")
+    print(
+        "partitions devices batch | updates/s  rows/s | processor, us an update | memory, MB | "
+        "Postgres' log, bytes an update"
+    )
     for partitions in options.partitions:
-        with ground.stores(settings, partitions) as stores:
+        with (
+            ground.stores(settings, partitions) as own,
+            _spark(own, partitions if options.machines else 0) as stores,
+        ):
             for devices in options.devices:
                 placed = backlog.devices(stores.settings, devices, LENGTH, options.shape)
                 busy = len({partition for _id, partition in placed})
@@ -50,6 +64,21 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
                         + _drain(stores, placed, batch, updates, warm=options.warm),
                         flush=True,
                     )
+
+
+@contextmanager
+def _spark(stores: ground.Stores, workers: int) -> Iterator[ground.Stores]:
+    """The same stores, with a Spark of so many workers that computes for them, if any."""
+    if not workers:
+        yield stores
+        return
+    machines = SparkMachines(stores.settings, stores.folder.path, workers)
+    try:
+        pids = {f"machine-{n}": each.pid for n, each in enumerate(machines.workers)}
+        pids["master"] = machines.master.pid
+        yield replace(stores, settings=machines.settings, pids={**stores.pids, **pids})
+    finally:
+        machines.kill()
 
 
 def _define(stores: ground.Stores, devices: int) -> None:
@@ -90,7 +119,7 @@ def _drain(
             _fill(stores, placed, updates)
         while (first := progress.total()) <= begun:
             time.sleep(PAUSE_SECONDS)
-        rows = progress.rows()
+        rows, written = progress.rows(), progress.written_ahead()
         began, used = time.perf_counter(), _used(stores.pids, pid)
         _wait(stores, progress)
         seconds = time.perf_counter() - began
@@ -101,6 +130,7 @@ def _drain(
     each = " ".join(f"{name} {1e6 * spent / drained:.0f}" for name, spent in used.items())
     each += " | " + " ".join(f"{name} {megabytes:.0f}" for name, megabytes in memory.items())
     made = progress.rows() - rows
+    each += f" | {(progress.written_ahead() - written) / drained:.0f}"
     progress.close()
     return f"{drained / seconds:9.0f} {made / seconds:7.0f} | {each}"
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from command import applications, commands, listening, monitoring
+from command import applications, commands, listening, monitoring, spark
 from command.remote import options
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings, changed, load
@@ -90,6 +90,7 @@ def parser() -> argparse.ArgumentParser:
     options.add(group, _command)
     _add_backup(group)
     _add_monitoring(group)
+    spark.add(group, _command)
     bench = _command(
         group,
         "bench",

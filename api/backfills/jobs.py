@@ -6,7 +6,9 @@ any more. So it is there wholly, once, where the log says so, or not at all.
 
 from __future__ import annotations
 
+import itertools
 import logging
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,6 +27,8 @@ from servioticy.refusals import Refused
 
 ATTEMPTS = 10
 """Of a job whose process ends again and again."""
+MAX_REMEMBERED = 10_000
+"""Tenants of which it is known when they last had their turn."""
 ACCOUNTED_SECONDS = 1.0
 """Of the processor: so much at a time comes to the accounts."""
 
@@ -51,6 +55,9 @@ class BackfillJobs:
         self._planning = Planning(services)
         self._sql = services.ports.statements("backfills")
         self._under_way: dict[str, UnderWay] = {}
+        self._numbers = itertools.count(1)
+        self._begun: OrderedDict[int, int] = OrderedDict()
+        """of each tenant the number of its last beginning, the longest ago first"""
 
     def turn(self) -> bool:
         """Go on until there is nothing to compute: nobody else does meanwhile.
@@ -73,6 +80,7 @@ class BackfillJobs:
 
     def _begin_others(self) -> None:
         rows = self._sql.rows("unfinished")
+        rows = sorted(rows, key=lambda row: self._begun.get(row[1], 0))
         jobs = {row[0]: row for row in rows if row[2] != "swapping"}
         for job in self._under_way.keys() - jobs.keys():
             del self._under_way[job]  # cancelled
@@ -94,6 +102,14 @@ class BackfillJobs:
             if plan is not None:
                 steps = self._backfills.steps(plan)
                 self._under_way[job] = UnderWay(wanted, concerned, steps)
+                self._note_begun(tenant)
+
+    def _note_begun(self, tenant: int) -> None:
+        """Others come before it next time, whenever they have asked."""
+        self._begun[tenant] = next(self._numbers)
+        self._begun.move_to_end(tenant)
+        if len(self._begun) > MAX_REMEMBERED:
+            self._begun.popitem(last=False)
 
     def _step(self, job: str, each: UnderWay) -> None:
         wanted = each.wanted

@@ -29,6 +29,19 @@ _SPARK = {
 }
 
 
+_ELSEWHERE = {
+    # By name: each machine has its own, first on the path of its worker.
+    "spark.pyspark.python": "python",
+    # What does not answer for so long is taken for dead, and its task goes to another one. The
+    # claim of the partition keeps out an executor that was only cut off.
+    "spark.network.timeout": "20s",
+    "spark.network.timeoutInterval": "5s",
+    "spark.executor.heartbeatInterval": "4s",
+    # An executor begins anew as soon as it ends, however often in a row.
+    "spark.deploy.maxExecutorRetries": "-1",
+}
+"""On other machines than the driver's."""
+
 _IN_BATCHES = {
     # All that waits is there at once, so rows go together.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
@@ -52,14 +65,32 @@ def of_java(
         "spark.local.dir": str(scratch),
         **({"spark.master": settings.master} if settings.master else {}),
         # A local Spark has them on its class path; for others they are copied.
-        **(
-            {"spark.jars": ",".join(map(str, filter(Path.is_file, jars)))}
-            if settings.master
-            else {}
-        ),
+        **(_elsewhere(settings, jars) if settings.master else {}),
         **_SPARK,
         **({} if settings.trigger == "realtime" else _IN_BATCHES),
         **settings.conf,
+    }
+
+
+def _elsewhere(settings: Spark, jars: Sequence[Path]) -> dict[str, str]:
+    """What other machines need, and what they are told of Java."""
+    return {
+        "spark.jars": ",".join(map(str, filter(Path.is_file, jars))),
+        "spark.executor.memory": settings.heap,
+        "spark.executor.extraJavaOptions": settings.java_options,
+        **_ELSEWHERE,
+    }
+
+
+def authentication(settings: Spark) -> dict[str, str]:
+    """What lets a master, a worker and a driver trust each other. It holds a secret, so it is in
+    no command."""
+    if not settings.secret:
+        return {}
+    return {
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": settings.secret,
+        "spark.network.crypto.enabled": "true",
     }
 
 
@@ -72,4 +103,5 @@ def configuration(
 ) -> dict[str, str]:
     """All of it: a local Spark has room for every partition's task and a spare slot."""
     local = {"spark.master": f"local[{partitions + 1},4]"}
-    return {**local, **of_java(settings, jars, scratch, java_options)}
+    known = of_java(settings, jars, scratch, java_options)
+    return {**local, **authentication(settings), **known}

@@ -24,6 +24,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from pipeline.spark import bundles, worker
 from pipeline.spark.configuration import configuration
+from pipeline.spark.here import here
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.settings import Settings
 from servioticy.settings.sections import Spark
@@ -49,9 +50,11 @@ def session(
     What it writes down for itself goes to the scratch folder, to be removed after it. The
     driver's Java gets these options, and those of the settings.
     """
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("servioticy")
     chosen = configuration(settings.spark, jars, partitions, scratch, java_options)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # PySpark looks only here for what Spark calls `spark.pyspark.python`.
+    os.environ["PYSPARK_PYTHON"] = chosen.get("spark.pyspark.python", sys.executable)
     for key, value in chosen.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -77,7 +80,7 @@ def warm(spark: SparkSession, partitions: int, settings: Settings) -> None:
     """
 
     def prepare(_rows: Iterator[Any]) -> None:
-        worker.prepare(settings)
+        worker.prepare(here(settings))
 
     def run() -> None:
         with suppress(Exception):
@@ -164,7 +167,7 @@ def working(settings: Settings) -> Run:
     """Return what takes the rows of one task."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
-        return worker.work_in_bundles(batches, settings)
+        return worker.work_in_bundles(batches, here(settings))
 
     return run
 
@@ -173,7 +176,7 @@ def working_in_batches(settings: Settings) -> Run:
     """Return what takes the single rows of one task of a batch."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
-        return worker.work_in_batches(batches, settings)
+        return worker.work_in_batches(batches, here(settings))
 
     return run
 
@@ -197,6 +200,20 @@ def _trigger(settings: Spark) -> dict[str, Any]:
     if settings.trigger == "micro-batch":
         return {"processingTime": "0 seconds"}
     return {"realTime": f"{settings.batch_seconds} seconds"}
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether it computes in the driver's own machine and process, with a slot for all."""
+    return str(spark.sparkContext.master).startswith("local[")
+
+
+def slots(spark: SparkSession) -> int:
+    """How many tasks can be at work at once on the executors that have come, the driver's own
+    left out."""
+    jvm_context: Any = spark.sparkContext._jsc
+    known = jvm_context.sc().statusStore().executorList(True)
+    each = [known.apply(number) for number in range(known.size())]
+    return sum(one.totalCores() for one in each if one.id() != "driver")
 
 
 def tasks(spark: SparkSession) -> int:

@@ -25,7 +25,7 @@ from servioticy.bootstrap import (
     partition_store,
     topics,
 )
-from servioticy.errors import Unavailable
+from servioticy.errors import SetupError, Unavailable
 from servioticy.metrics import Registry, serve
 from servioticy.metrics.names import QUERY_STARTS
 from servioticy.metrics.processes import OtherProcesses
@@ -40,6 +40,9 @@ ABANDONED_SECONDS = 5.0
 
 STARTING_SECONDS = 60.0
 """Added while a query starts."""
+
+SLOTS_SECONDS = 0.2
+"""Between two looks at what executors have come."""
 
 SECONDS_OF_A_DAY = 86_400
 
@@ -80,6 +83,8 @@ def _run(
     with java.known():
         spark = job.session(settings, java.classes, partitions, scratch)
     log.info("spark_started")
+    if not job.is_local(spark):
+        _wait_for_slots(spark, partitions, stopping)
     job.warm(spark, partitions, settings)
     try:
         while not stopping:
@@ -95,6 +100,21 @@ def _run(
         return 0
     finally:
         spark.stop()
+
+
+def _wait_for_slots(spark: Any, partitions: int, stopping: list[int]) -> None:
+    """Wait until the executors have room for every partition, each of which has a slot for ever.
+
+    One without a slot would be silently without work. Raises SetupError.
+    """
+    until = time.monotonic() + STARTING_SECONDS
+    while (found := job.slots(spark)) < partitions and not stopping:
+        if time.monotonic() > until:
+            raise SetupError(
+                f"Spark has {found} slots for {partitions} partitions: give its workers more "
+                f"cores, or `spark.cores.max` a higher number if it is set"
+            )
+        time.sleep(SLOTS_SECONDS)
 
 
 def _start(spark: Any, settings: Settings, offsets: dict[int, int], scratch: Path) -> Any:

@@ -147,6 +147,12 @@ class Spark:
     driver_host: Name = setting(
         "127.0.0.1", "address of the driver; with another master one that its machines reach"
     )
+    secret: str = setting(
+        "",
+        "what all of a cluster of `servioticy spark` know: without it nobody may compute there, "
+        "and what they tell each other is encrypted by it",
+        secret=True,
+    )
     java_options: str = setting(
         "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData", "options of the driver's Java"
     )

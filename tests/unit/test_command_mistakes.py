@@ -41,6 +41,7 @@ WORDS = {
     "monitoring remove": ["any"],
     "backup": ["{folder}/made.backup"],
     "restore": ["{folder}/made.backup"],
+    "spark worker": ["spark://127.0.0.1:7077"],
 }
 """How a command is called rightly, where it needs words."""
 REMOTE = (

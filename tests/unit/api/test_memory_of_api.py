@@ -22,6 +22,7 @@ OF_API = {
     "backfills/region.py:Concerned.reach_back": "MOST_STREAMS; the end of its backfill",
     "backfills/together.py:Together._lasts": "MOST_STREAMS; the end of its backfill",
     "backfills/together.py:Together._numbers": "MOST_STREAMS; the end of its backfill",
+    "backfills/jobs.py:BackfillJobs._begun": "MAX_REMEMBERED; who began longest ago goes",
     "backfills/jobs.py:BackfillJobs._under_way": "MOST_BEGUN; its end, or that of the turn",
     "background/lost_ends.py:LostEnds._overdue": "MAX_OVERDUE; each look",
     "console/assets.py:Assets._ours": "files of ours",

@@ -1,0 +1,125 @@
+"""Exactly once where Spark's workers are other machines, whichever of its parts dies.
+
+A master and two workers at addresses of their own, with folders of their own, that share a secret.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from faults.test_exactly_once import Expected
+from lone_pipeline import SECONDS, Emitted, Ground, Pipeline
+from replays import UPDATES, Replay
+from running_platform import until
+
+from benchmarks import processes
+from benchmarks.machines import SparkMachines, send
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.settings import load
+
+pytestmark = pytest.mark.timeout(1200)
+
+EXECUTOR = b"CoarseGrainedExecutorBackend"
+TASKS = b"pyspark.worker"
+VICTIMS = ("an executor", "the workers' machines", "the driver and the master")
+
+
+@pytest.fixture(scope="module")
+def machines(
+    module_dsn: str, real_kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkMachines]:
+    settings = load(
+        overrides={
+            "dsn": module_dsn,
+            "bootstrap_servers": real_kafka.bootstrap_servers,
+            "topic_prefix": "spark-machines-",
+            "max_batch_updates": 20,
+            "tenant_share": 1.0,
+        }
+    )
+    found = SparkMachines(settings, tmp_path_factory.mktemp("machines"), 2)
+    yield found
+    found.kill()
+
+
+@pytest.fixture(scope="module")
+def ground(machines: SparkMachines) -> Iterator[Ground]:
+    found = Ground(machines.settings)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def emitted(ground: Ground) -> Iterator[Emitted]:
+    reader = Emitted(ground)
+    yield reader
+    reader.close()
+
+
+@pytest.fixture(scope="module")
+def pipeline(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
+    running = Pipeline(ground.settings, tmp_path_factory.mktemp("pipeline") / "log")
+    yield running
+    running.kill()
+
+
+@pytest.fixture(scope="module")
+def expected(ground: Ground, pipeline: Pipeline, emitted: Emitted) -> Expected:
+    """What is left where nobody dies."""
+    replay = Replay(ground)
+    replay.send()
+    replay.finish()
+    found = Expected(replay.stored(), replay.emitted(emitted))
+    assert len(found.emitted) == len(found.stored["updates"]) > 2 * UPDATES
+    return found
+
+
+def test_partitions_are_computed_by_the_workers_alone(
+    machines: SparkMachines, expected: Expected, pipeline: Pipeline
+) -> None:
+    assert machines.signal(TASKS, signal.SIGCONT)
+    assert not _driver(pipeline, TASKS)
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_death_changes_nothing(
+    victim: str,
+    machines: SparkMachines,
+    ground: Ground,
+    pipeline: Pipeline,
+    emitted: Emitted,
+    expected: Expected,
+) -> None:
+    """It dies in the middle of the log, and the rest comes afterwards."""
+    replay = Replay(ground)
+    half = UPDATES // 2
+    replay.send(half)
+    until(lambda: ground.progress()[0] > replay.first_offset, SECONDS)
+    _kill(victim, machines, pipeline)
+    replay.send(UPDATES - half, first=half)
+    replay.finish()
+
+    expected.assert_equal(replay, emitted)
+
+
+def _kill(victim: str, machines: SparkMachines, pipeline: Pipeline) -> None:
+    if victim == "an executor":
+        until(partial(machines.signal, EXECUTOR, signal.SIGKILL), SECONDS)
+    elif victim == "the workers' machines":
+        for number, each in enumerate(machines.workers):
+            each.kill()
+            machines.again(number)
+    else:
+        (driver,) = _driver(pipeline, b"pyspark-shell")
+        send(driver, signal.SIGKILL)
+        machines.master.kill()
+        machines.master_again()
+
+
+def _driver(pipeline: Pipeline, words: bytes) -> list[int]:
+    """The processes below the pipeline's whose command has these words."""
+    below = processes.tree(pipeline.process.pid)[1:]
+    return [each for each in below if words in " ".join(processes.command(each)).encode()]
