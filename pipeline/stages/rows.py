@@ -56,6 +56,7 @@ def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> li
             stream not in repeating and not back,
             key.tree,
             back,
+            stream.revises and not back,
         )
         for stream, timestamp, document, key, position, path in new
         if not is_passing(stream, document, path)

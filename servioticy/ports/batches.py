@@ -35,6 +35,8 @@ class StoredUpdate(NamedTuple):
     """Whether the row of this timestamp goes instead, and this one is kept until it is emitted.
 
     Where nothing is newer it stays the stream's last update, from which is computed."""
+    ends_taken_back: bool = False
+    """Whether its stream may have such a one: where that is no newer, it is kept no longer."""
 
 
 class StoredState(NamedTuple):

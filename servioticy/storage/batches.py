@@ -16,6 +16,7 @@ _SQL = queries("partition")
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TRAILER = b"\xff\xff"
+_KEYS = ("tenants", "streams", "timestamps")
 _ROW = Struct("!hiqiqiqiiiiiqiii").pack
 """Eight fields, each after its length; the document itself follows.
 
@@ -107,6 +108,10 @@ def _updates(batch: Batch) -> Iterator[Prepared | Copied]:
         yield Copied(_SQL["copy_updates"], copied(new, batch.partition))
     if others:
         yield _prepared("store_updates", partition=batch.partition, **update_columns(others))
+    ending = [each for each in (*new, *others) if each.ends_taken_back]
+    if ending:
+        keys = update_columns(ending)
+        yield _prepared("end_taken_back", **{key: keys[key] for key in _KEYS})
     if gone:
         yield from _taken_back(gone)
     if others or gone:
@@ -118,15 +123,14 @@ def _updates(batch: Batch) -> Iterator[Prepared | Copied]:
 def _taken_back(gone: Sequence[StoredUpdate]) -> Iterator[Prepared]:
     """Their rows go; of each stream the newest is remembered, where nothing newer is there."""
     every = update_columns(gone)
-    keys = ("tenants", "streams", "timestamps")
-    yield _prepared("take_back", **{key: every[key] for key in keys})
+    yield _prepared("take_back", **{key: every[key] for key in _KEYS})
     newest: dict[int, StoredUpdate] = {}
     for each in gone:
         before = newest.get(each.stream_id)
         if before is None or each.timestamp > before.timestamp:
             newest[each.stream_id] = each
     some = update_columns([*newest.values()])
-    yield _prepared("keep_taken_back", **{key: some[key] for key in (*keys, "documents")})
+    yield _prepared("keep_taken_back", **{key: some[key] for key in (*_KEYS, "documents")})
 
 
 def _last_of_each(updates: Sequence[StoredUpdate]) -> dict[tuple[int, int], StoredUpdate]:

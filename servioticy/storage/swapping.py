@@ -37,6 +37,7 @@ WRONG = "an error of the platform kept it from taking its place"
 MOVED = "its Service Objects were moved to where others are computed"
 
 _SWAP = 1_701_015  # class of our advisory locks, beside those of the partition store
+_AT_LAST = ("amount_filled", "note_filled", "drop_filled_blocks", "end_taken_back_in_span")
 _BEFORE_ALL = {"stream": -(1 << 63), "after": -(1 << 63)}
 
 
@@ -110,7 +111,7 @@ def _swapped(own: Database, job: str, *, at_once: bool) -> Paused[None]:
         yield
     if read != made:
         raise _InVain(GONE)
-    for name in ("amount_filled", "note_filled", "drop_filled_blocks"):
+    for name in _AT_LAST:
         own.rows(_SQL[name], values | {"bytes": amount})
     if not own.rows(_SQL["end_swap"], values):
         raise _Cancelled

@@ -9,7 +9,16 @@ from functools import partial
 import pytest
 from memory import MemoryPlatform
 from memory.log import MemoryLog
-from port_builders import PARTITIONS, Messaging, Storage, Stored, messages, stream_id, values
+from port_builders import (
+    PARTITIONS,
+    TAKEN_BACK,
+    Messaging,
+    Storage,
+    Stored,
+    messages,
+    stream_id,
+    values,
+)
 
 from sandbox.text import argument_names
 from servioticy.bootstrap import KafkaLog
@@ -40,7 +49,7 @@ def storage(request: pytest.FixtureRequest) -> Storage:
     if request.param == "memory":
         platform = MemoryPlatform(PARTITIONS)
         platform.state.change_wait_seconds = CHANGE_WAIT_SECONDS
-        tables = {"usage": "processor_us", "graph_edges": "edges"}
+        tables = {"usage": "processor_us", "graph_edges": "edges", TAKEN_BACK: "taken_back"}
         return Storage(
             platform.tenants,
             platform.graph,

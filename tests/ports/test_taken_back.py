@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from port_builders import Storage, a_batch, document, documents, key
+from port_builders import TAKEN_BACK, Storage, a_batch, document, documents, key
 
 from servioticy.domain.model import LastUpdate
 from servioticy.ports.batches import Batch, StoredState, StoredUpdate
@@ -69,6 +69,24 @@ def test_what_is_as_new_or_newer_takes_its_place(storage: Storage, stream: int) 
     storage.store.store(a_batch(stream, 5, at=8, value=6))
     assert last(storage, stream) == (8, document(6))
     assert documents(storage, stream) == [document(3), document(6)]
+
+
+def test_where_a_result_as_new_is_there_it_is_kept_no_longer(
+    storage: Storage, stream: int
+) -> None:
+    """Where that goes with a backfill, the old one must not be the last again."""
+    store(storage, row(stream, 7, 1, 0, back=True))
+    store(storage, row(stream, 6, 2, 1)._replace(ends_taken_back=True))
+    assert (last(storage, stream), storage.rows(TAKEN_BACK)) == ((7, document(1)), 1)
+
+    store(storage, row(stream, 7, 3, 2)._replace(ends_taken_back=True))
+    assert storage.rows(TAKEN_BACK) == 0
+    store(storage, row(stream, 8, 4, 3, back=True))
+    newer = row(stream, 9, 5, 4)._replace(is_new=True, ends_taken_back=True)
+    store(storage, newer, row(stream, 5, 6, 4, back=True))
+
+    assert storage.rows(TAKEN_BACK) == 0
+    assert last(storage, stream) == (9, document(5))
 
 
 def test_of_one_batch_the_last_word_counts(storage: Storage, stream: int) -> None:

@@ -37,6 +37,9 @@ from servioticy.storage.tenants import PostgresTenants
 
 PARTITIONS = 2
 
+TAKEN_BACK = "states WHERE taken_back_at IS NOT NULL"
+"""As a table: what is computed from though it was taken back, or was."""
+
 
 @dataclass
 class Storage:

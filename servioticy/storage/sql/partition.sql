@@ -261,6 +261,16 @@ DELETE FROM updates
    AND updates.tenant_id = back.tenant_id
    AND updates."timestamp" = back."timestamp";
 
+-- end_taken_back --
+-- A result as new is there: nobody computes from what was taken back any more.
+UPDATE states
+   SET taken_back_at = NULL, taken_back = NULL
+  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(timestamps)s::bigint[])
+       AS newer (tenant_id, stream_id, "timestamp")
+ WHERE states.stream_id = newer.stream_id
+   AND states.tenant_id = newer.tenant_id
+   AND taken_back_at <= newer."timestamp";
+
 -- keep_taken_back --
 -- Of a stream one: from it is computed as long as nothing newer comes.
 INSERT INTO states (tenant_id, stream_id, taken_back_at, taken_back)

@@ -120,6 +120,15 @@ DELETE FROM search_blocks
    AND upto >= %(since)s
    AND after < %(until)s;
 
+-- end_taken_back_in_span --
+-- From here on is computed from what the history has, which is another one in the span.
+UPDATE states
+   SET taken_back_at = NULL, taken_back = NULL
+ WHERE stream_id = ANY(%(computed)s::bigint[])
+   AND tenant_id = %(tenant)s
+   AND taken_back_at >= %(since)s
+   AND taken_back_at < %(until)s;
+
 -- end_swap --
 -- It has taken its place, unless it was cancelled meanwhile.
 UPDATE jobs

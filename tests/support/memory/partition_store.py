@@ -216,7 +216,7 @@ class MemoryPartitionStore:
         with self._state.lock:
             backfill = self._state.backfills.pop(job, None)
             if backfill is not None:
-                backfill.take_its_place(self._state.updates)
+                backfill.take_its_place(self._state.updates, self._state.taken_back)
 
     def grant(self, grant: str) -> Grant | None:
         """Return a grant, whether it is in force yet or not; None where it is gone."""
@@ -460,6 +460,8 @@ class MemoryPartitionStore:
                 gone[key] = update
             else:
                 self._state.updates[key] = (batch.partition, update)
+        for key in own - gone.keys():
+            self._end_taken_back(self._state.updates[key][1])
         self._keep_taken_back(gone.values())
         for state in batch.states:
             self._state.states[state.stream_id] = state.state
@@ -474,6 +476,12 @@ class MemoryPartitionStore:
             times, _last = self._state.verdicts.get((each.stream_id, each.verdict), (0, b""))
             self._state.verdicts[each.stream_id, each.verdict] = (times + each.times, each.last)
         return replaced
+
+    def _end_taken_back(self, row: StoredUpdate) -> None:
+        """Where a result as new is there, it is kept no longer."""
+        before = self._state.taken_back.get(row.stream_id)
+        if row.ends_taken_back and before is not None and before.timestamp <= row.timestamp:
+            del self._state.taken_back[row.stream_id]
 
     def _keep_taken_back(self, gone: Iterable[StoredUpdate]) -> None:
         """From the newest of each stream is computed, as long as nothing newer is there."""

@@ -128,8 +128,15 @@ class Backfill:
     before: dict[int, int]
     """by partition how far the log was stored before history was read"""
 
-    def take_its_place(self, updates: dict[tuple[int, int], tuple[int, StoredUpdate]]) -> None:
+    def take_its_place(
+        self,
+        updates: dict[tuple[int, int], tuple[int, StoredUpdate]],
+        taken_back: dict[int, StoredUpdate],
+    ) -> None:
         """Replace what was computed before; what was sent, or computed since, stays."""
+        for stream, row in list(taken_back.items()):
+            if stream in self.computed and self.since <= row.timestamp < self.until:
+                del taken_back[stream]
         for key, (partition, row) in list(updates.items()):
             in_span = self.since <= row.timestamp < self.until
             is_old = row.offset < self.before.get(partition, 0)

@@ -210,7 +210,10 @@ def test_revisions_do_not_cross_borders_and_early_ones_are_no_rows(
 ) -> None:
     row = (a_stream(), 9, document, TreeKey(3, 0), 1, (0, 0))
 
-    assert [each.takes_back for each in rows.updates([row])] == stored
+    updates = rows.updates([row])
+    assert [(each.takes_back, each.ends_taken_back) for each in updates] == [
+        (each, not each) for each in stored
+    ]
     assert len(rows.emissions([row])) == 1
     assert rows.crossings([row], 0) == []
     assert len(rows.crossings([(*row[:2], b'{"lastUpdate":9}', *row[3:])], 0)) == 1

@@ -65,6 +65,26 @@ def test_a_death_where_it_takes_its_place_leaves_the_old_rows_or_the_new(
     assert filled.beside() == 0
 
 
+@pytest.mark.parametrize(("at", "then"), [(5, (4, "80")), (10, (10, "-1"))])
+def test_what_was_taken_back_in_its_span_is_not_computed_from_any_more(
+    filled: Filled, alice: Caller, late: str, at: int, then: tuple[int, str]
+) -> None:
+    """What is newer than the span stays."""
+    ordered(alice, late, "double", 0, 10)
+    rows = filled.served.platform.database.rows
+    (stream,) = rows(
+        "INSERT INTO states (tenant_id, stream_id, taken_back_at, taken_back)"
+        " SELECT tenant_id, stored_as, %(at)s, '-1' FROM streams"
+        "  WHERE service_object = %(id)s AND name = 'double' RETURNING stream_id",
+        {"id": late, "at": at},
+    )[0]
+    rows("DELETE FROM updates WHERE stream_id = %(stream)s", {"stream": stream})
+    filled.work()
+    last = filled.partition_store().last_updates([stream])[stream]
+
+    assert (last.timestamp, then[1] in last.document.decode()) == (then[0], True)
+
+
 def test_a_death_before_the_record_is_noted_changes_nothing(
     filled: Filled, alice: Caller, late: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
