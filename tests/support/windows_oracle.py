@@ -153,6 +153,7 @@ class Window:
         self.now = max(self.now, at)
         if self.shape.arrival:
             update = update._replace(timestamp=int(at * 1000))
+        is_newest = update.timestamp > self.newest.get(member, -1)
         is_repeat = update.timestamp == self.newest.get(member) and not self.shape.arrival
         self.newest[member] = max(update.timestamp, self.newest.get(member, -1))
         reached = min(update.timestamp, int(self.now))
@@ -171,7 +172,7 @@ class Window:
         elif in_time:
             ends = "collected"
         else:
-            in_time = not is_repeat and self._add(update)
+            in_time = not is_repeat and self._add(update, is_newest=is_newest)
             ends = "stale" if is_repeat else "collected" if in_time else "late"
         if self.shape.kind in ("count", "global"):
             return ends, self._full() if in_time else []
@@ -191,10 +192,8 @@ class Window:
     def _again(self, update: Update, former: int | None) -> str:
         """Whether it is there already, and if so whether it takes the place of what was."""
         shape = self.shape
-        if former is None or shape.arrival:
+        if former is None or shape.arrival or shape.kind == "count":
             return ""
-        if shape.kind == "count":
-            return "there"
         if shape.kind == "session":
             return self._again_in_session(update, former)
         if shape.kind != "global" and max(self._needed(update)) <= self.over:
@@ -243,12 +242,13 @@ class Window:
         self.sessions[mine] = others + new
         return "replaced"
 
-    def _add(self, update: Update) -> bool:
+    def _add(self, update: Update, *, is_newest: bool) -> bool:
         kind = self.shape.kind
         if kind == "count":
-            self.open.append(update)
-            self.count += 1
-            return True
+            if is_newest:
+                self.open.append(update)
+                self.count += 1
+            return is_newest
         if kind == "session":
             return self._join(update)
         if kind != "global" and max(self._needed(update)) <= self.over:

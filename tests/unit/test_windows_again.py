@@ -147,16 +147,19 @@ def test_what_cannot_be_made_again_counts_as_it_came_first(window: dict[str, Any
         assert of(c.put(3))["count"] == 3
 
 
-def test_a_window_of_so_many_takes_what_is_older_unless_its_stream_has_that() -> None:
-    """It goes by the order of the log; and what comes again is told from what comes late."""
+@pytest.mark.parametrize("is_expired", [False, True])
+def test_a_window_of_so_many_counts_what_is_newer_whatever_history_has(is_expired: bool) -> None:
+    """Rows go by the clock of whoever removes them, so what is not there may have come."""
     c = Composite({"type": "count", "size": 3})
-    c.put(5, 5)
-    assert c.put(3, 3).kind == "collected"
-    again_ = c.put(3, 30)
-    assert (again_.kind, "in the order of the log" in again_.message) == ("stale", True)
-    assert c.put(5, 50).kind == "stale"
-    air = of(c.put(4, 4))
-    assert (air["count"], air["sum"]) == (3, {"v": 12})
+    for at in (3, 5):
+        c.put(at, at)
+    if is_expired:
+        del c.history["a", BASE + 3]
+    c.asked = 0
+    assert [c.put(at, 30).kind for at in (3, 4, 5)] == ["late", "late", "stale"]
+    assert c.asked == 3, "what every computation looks at, and no history"
+    air = of(c.put(6, 6))
+    assert (air["count"], air["sum"]) == (3, {"v": 14})
 
 
 def test_what_was_not_told_yet_is_counted_anew_where_the_rest_is_discarded() -> None:
@@ -205,7 +208,7 @@ def test_what_others_send_again_is_not_counted_twice(window: dict[str, Any]) -> 
         assert "other tenants" in answers[0].message
     assert {key: each for key, each in c.entries.items() if key != c.head} == entries
     mine = c.put(4, 40, member="a")
-    assert mine.kind in (("stale",) if window["type"] == "count" else ("collected", "stale"))
+    assert mine.kind in (("late",) if window["type"] == "count" else ("collected", "stale"))
 
 
 def test_where_sessions_become_one_it_is_known_of_both() -> None:
@@ -300,10 +303,3 @@ def test_what_was_in_no_window_of_this_version_is_taken() -> None:
     c.put(6)
     assert c.put(3, 9).kind == "collected"
     assert of(c.put(20))["sum"] == {"v": 10}
-
-
-def test_what_is_older_and_of_others_is_no_part_of_so_many() -> None:
-    c = OfOthers({"type": "count", "size": 2}, "a", "b")
-    c.put(5, member="b")
-    late = c.put(3, member="b")
-    assert (late.kind, "not known here" in late.message) == ("late", True)

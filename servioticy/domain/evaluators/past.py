@@ -133,10 +133,6 @@ class Past:
         self._get = get
         self._happened, self._place = moment
 
-    def is_known(self, stream: str, timestamp: int) -> bool:
-        """Whether anybody here knows what a stream had of this timestamp."""
-        return self._stored(Wanted((stream,), timestamp, timestamp, 1)) is not None
-
     def at(self, stream: str, timestamp: int) -> bytes | None:
         """What a stream had of this timestamp before what wakes the operator; None: nothing."""
         stored = self._stored(Wanted((stream,), timestamp, timestamp, 1))

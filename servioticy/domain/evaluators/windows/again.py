@@ -101,26 +101,6 @@ class Again:
             for number, each in enumerate(updates, 1)
         ]
 
-    def may_be_counted(self) -> bool:
-        """Whether a window that goes by the order of the log may have counted it.
-
-        Raises Repeated where its stream had an update of that timestamp, and Lacking.
-        """
-        if self.is_newest:
-            return False
-        at = self._taken.timestamp
-        if self.repeats_newest:
-            raise Repeated(f"it repeats the newest update of its stream, {at}")
-        past = self._past
-        if past is None or not past.is_known(self._stream, at):
-            return True
-        if self._former() is not None:
-            raise Repeated(
-                f"what its stream had of {at} has been counted, in the order of the log, which "
-                "history does not keep of what came again"
-            )
-        return False
-
     def refuse_seen(self, panes: Iterable[Pane]) -> None:
         """Raise Repeated where one of these may have this update of another tenant's stream.
 

@@ -32,12 +32,13 @@ class Counted:
         self._is_full = False
 
     def take(self, taken: Taken, again: Again) -> str:
-        """Count the update, unless it has been counted: an older one may come again."""
-        if again.may_be_counted():
-            return (
-                f"its stream has sent what is newer than {taken.timestamp}, and its history, "
-                "which would tell whether it came before, is not known here"
-            )
+        """Count the update, unless its stream has had a newer one: it may have been counted.
+
+        Whether history has it tells nothing about that: rows go when they are old, by a clock
+        that is not the log's.
+        """
+        if not again.is_newest:
+            return f"its stream has sent what is as new as {taken.timestamp}"
         head = self._head
         self._add(head.counted // self._pane, taken)
         self._folds.take(self._windows())
