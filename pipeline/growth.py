@@ -54,6 +54,8 @@ class Finished(NamedTuple):
     """Streams with an update that is not newer than their last one was at its place."""
     kept: Sequence[KeptEntry] = ()
     """What composites keep otherwise than before."""
+    gone: Sequence[NewRow] = ()
+    """Results that windows have taken back, as they were, where code has made nothing of that."""
 
 
 class Entering(NamedTuple):

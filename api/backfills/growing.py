@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from api.backfills.behind import Behind
 from api.backfills.region import Concerned
@@ -19,13 +19,16 @@ from api.replaying.moments import moment
 from api.replaying.replay import Means
 from sandbox.revisions import revision_of
 from sandbox.trees import Bounds, Event, Grown, Made, Path
-from servioticy.domain.known_streams import KnownStream, Region
+from servioticy.domain.known_streams import KnownStream, Region, ends_result
 from servioticy.domain.model import StreamRef, Timestamp
 
 ROWS = 1_000
 """Rows that are given out together, of what comes behind windows."""
 SECONDS = 10.0
 """After so long what there is of them is given out."""
+
+GONE = b'{"channels":{},"revision":0,"retracted":true}'
+"""Of a result that windows have taken back: it is left out where a backfill takes its place."""
 
 
 class NewRow(NamedTuple):
@@ -124,6 +127,8 @@ class Growing:
             return
         for each in made:
             stream = region.stream(each.node)
+            if ends_result(stream, each.document) and self._span.has(each.timestamp):
+                stream, each = cast(KnownStream, stream.feeds), each._replace(document=GONE)
             if self._is_stored(stream, each):
                 ref = StreamRef(*stream.ref)
                 place = *self._root, self._position

@@ -164,7 +164,7 @@ class _Came:
         for number, each in enumerate(made, first):
             stream = self._region.stream(each.node)
             if stream.feeds is not None:
-                if not self._whole.has(stream.ref, each):
+                if each.document and not self._whole.has(stream.ref, each):
                     found.add(number)
             elif each.parent in found:
                 found.add(number)

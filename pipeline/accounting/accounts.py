@@ -39,8 +39,9 @@ class Accounts:
         rows: Iterable[NewRow],
         endings: Iterable[Verdict],
         replaced: Mapping[int, int] = NOTHING,
+        gone: Iterable[NewRow] = (),
     ) -> None:
-        """Note what a batch has stored and replaced, and how its computations ended."""
+        """Note what a batch has stored, replaced and removed, and how its computations ended."""
         counted, left = self._rows, dict(replaced)
         for stream, _timestamp, document, _key, position, path in rows:
             account = counted.get(stream)
@@ -53,6 +54,8 @@ class Accounts:
                 account[2] += len(document)
             if left:
                 account[3] += left.pop(stream.stream_id, 0)
+        for stream, *_ in gone:
+            counted.setdefault(stream, [0, 0, 0, 0])[3] += left.pop(stream.stream_id, 0)
         computations = self._computations
         for composite, kind, trigger, _timestamp, _message, _inputs, times in endings:
             own = trigger.tenant == composite.tenant

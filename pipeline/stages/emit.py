@@ -43,12 +43,12 @@ def emit(
     That is what its pieces have made, and `endings` beside theirs. Raises Fenced where another
     worker has the partition: then nothing is stored.
     """
-    new, last_updates, inputs, repeating, kept = _finished(states)
+    new, last_updates, inputs, repeating, kept, gone = _finished(states)
     ended = [*endings, *chain.from_iterable([each.endings for each in states])]
     traces = work.traces
     emissions = rows.emissions(new, traces)
     crossings = rows.crossings(new, base.number, work.held, work.times, traces)
-    if repeating:
+    if repeating or gone:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.
         output.flush()
@@ -58,7 +58,7 @@ def emit(
             begun.offset,
             work.end.offset,
             output.acknowledged,
-            rows.updates(new, repeating),
+            [*rows.updates(new, repeating), *rows.taken_back(gone)],
             rows.states(last_updates),
             rows.verdicts(ended),
             {each.source: each.next_offset for each in work.forwarded},
@@ -74,7 +74,7 @@ def emit(
     )
     base.remember(last_updates)
     base.remember(inputs)
-    base.accounts.note(new, ended, replaced)
+    base.accounts.note(new, ended, replaced, gone)
     base.accounts.note_kept(kept)
     _send_stored(work, emissions, crossings, base, output)
 
@@ -90,6 +90,7 @@ def _finished(states: Sequence[BatchState]) -> Finished:
         {stream: last for each in some for stream, last in each.inputs.items()},
         frozenset().union(*[each.repeating for each in some]),
         list(chain.from_iterable([each.kept for each in some])),
+        list(chain.from_iterable([each.gone for each in some])),
     )
 
 

@@ -64,6 +64,25 @@ def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> li
     ]
 
 
+def taken_back(gone: Iterable[NewRow]) -> list[StoredUpdate]:
+    """What goes from the history and of which subscribers are sent nothing."""
+    return [
+        StoredUpdate(
+            stream.tenant,
+            stream.stream_id,
+            timestamp,
+            document,
+            stream.version,
+            key.offset,
+            position,
+            tree=key.tree,
+            takes_back=True,
+            is_sent=False,
+        )
+        for stream, timestamp, document, key, position, _path in gone
+    ]
+
+
 def emissions(
     new: Iterable[NewRow], traces: Mapping[TreeKey, str] = MappingProxyType({})
 ) -> list[Emission]:

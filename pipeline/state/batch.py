@@ -17,11 +17,12 @@ from pipeline.growth import (
     Verdict,
 )
 from pipeline.work import LoggedUpdate
-from sandbox.trees import FOLLOWERS, Event, Path
+from sandbox.trees import FOLLOWERS, NOBODY, Event, Path
 from servioticy.domain.known_streams import (
     Entry,
     KnownStream,
     Region,
+    ends_result,
     is_passing,
     revision_in,
 )
@@ -71,6 +72,9 @@ class BatchState:
         """A heap: a tree may enter thousands of regions, each of another level."""
         self._endings: dict[tuple[KnownStream, str], Verdict] = {}
         self._kept: list[KeptEntry] = []
+        self._unsaid: dict[tuple[int, KnownStream, int], Path] = {}
+        """What windows have taken back in a tree of what a stream has of a timestamp, and code has
+        not made anything of yet."""
 
     def enter(self, entries: Iterable[Sequence[Sequence[Entry]]]) -> None:
         """Let the roots of each tree wait for the regions that each of them enters."""
@@ -97,7 +101,21 @@ class BatchState:
 
     def next_level(self) -> Entered:
         """What waits for the regions of the lowest level; nothing comes into them any more."""
-        return self._waiting.pop(heappop(self._levels)) if self._levels else {}
+        if not self._levels:
+            return {}
+        level = heappop(self._levels)
+        if self._unsaid:
+            self._say(level)
+        return self._waiting.pop(level)
+
+    def _say(self, level: int) -> None:
+        """Let operators that look into history know what is gone, of regions below that level."""
+        for key in list(self._unsaid):
+            number, stream, timestamp = key
+            if stream.region is not None and stream.region.level < level:
+                gone = stream, timestamp, b"", (*self._unsaid.pop(key), 0), None
+                operators = [each for each in stream.crosses if each[0].keeps]
+                self._enter(number, gone, operators, NOBODY)
 
     def add(self, grown: Iterable[RegionOutput]) -> None:
         """Note what regions have made; it goes on into the regions behind them."""
@@ -111,6 +129,13 @@ class BatchState:
             tree += updates
             if region.leads_on:
                 for update in updates:
+                    stream, timestamp, document, path, _state = update
+                    if stream.feeds is not None and ends_result(stream, document):
+                        self._unsaid[number, stream.feeds, timestamp] = path
+                    elif self._unsaid:
+                        self._unsaid.pop((number, stream, timestamp), None)
+                    if not document:
+                        continue  # there is nothing to compute
                     revision = revision_in(update[0], update[2], update[3])
                     if revision is None:
                         self._enter(number, update, update[0].crosses)
@@ -144,15 +169,24 @@ class BatchState:
         rows: list[NewRow] = []
         before = self._before
         repeating: set[KnownStream] = set()
+        gone: dict[tuple[KnownStream, int], NewRow] = {}
         for each, tree in zip(self._updates, self._trees, strict=True):
             key = each.key
             first = 0 if each.is_stored else 1 + each.tree * STEPS_OF_A_TREE * each.is_tick
             for position, (stream, timestamp, document, path, state) in enumerate(tree, first):
                 if stream.feeds is not None:
+                    if ends_result(stream, document):
+                        stream = stream.feeds
+                        last = last_updates.get(stream) or before.get(stream.ref)
+                        if last is not None and timestamp <= last.timestamp:
+                            row = stream, timestamp, last.document, key, position, path
+                            gone[stream, timestamp] = row
                     continue
                 if stream.revises and is_passing(stream, document, path):
                     rows.append((stream, timestamp, document, key, position, path))
                     continue
+                if gone:
+                    gone.pop((stream, timestamp), None)
                 last = last_updates.get(stream) or before.get(stream.ref)
                 if last is not None:
                     if timestamp <= last.timestamp:
@@ -162,7 +196,9 @@ class BatchState:
                 if last is None or becomes_last(timestamp, last.timestamp):
                     last_updates[stream] = _last(LastUpdate, (timestamp, document, state))
                 rows.append((stream, timestamp, document, key, position, path))
-        return Finished(rows, last_updates, self._inputs(), repeating, self._kept)
+        return Finished(
+            rows, last_updates, self._inputs(), repeating, self._kept, [*gone.values()]
+        )
 
     def _inputs(self) -> dict[KnownStream, LastUpdate]:
         """The last updates of inputs from outside that are kept, where they are other ones."""

@@ -95,6 +95,19 @@ def takes_back(stream: KnownStream, document: bytes, path: trees.Path) -> bool:
     return revision is not None and revision.is_kept and revision.retracted
 
 
+def ends_result(windows: KnownStream, document: bytes) -> bool:
+    """Tell whether windows say that what their stream has of this timestamp is no result any more.
+
+    So it is then, whatever code makes of what they say.
+    """
+    if windows.feeds is None or not windows.feeds.revises:
+        return False
+    if not document:
+        return True
+    revision = revision_of(document)
+    return revision is not None and revision.is_kept and revision.retracted
+
+
 @dataclass(slots=True, eq=False)
 class Region:
     """Composites that are evaluated together, and the streams that they read."""

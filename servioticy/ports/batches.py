@@ -37,6 +37,8 @@ class StoredUpdate(NamedTuple):
     Where nothing is newer it stays the stream's last update, from which is computed."""
     ends_taken_back: bool = False
     """Whether its stream may have such a one: where that is no newer, it is kept no longer."""
+    is_sent: bool = True
+    """Whether subscribers get it: of what is taken back without a word nothing is emitted."""
 
 
 class StoredState(NamedTuple):

@@ -57,7 +57,7 @@ def superseded(updates: Sequence[StoredUpdate]) -> list[StoredUpdate]:
     return [
         each
         for each in updates
-        if each.takes_back or last[each.stream_id, each.timestamp] is not each
+        if (each.is_sent if each.takes_back else last[each.stream_id, each.timestamp] is not each)
     ]
 
 

@@ -89,6 +89,25 @@ def test_where_a_result_as_new_is_there_it_is_kept_no_longer(
     assert last(storage, stream) == (9, document(5))
 
 
+def test_of_what_is_taken_back_without_a_word_nothing_is_emitted(
+    storage: Storage, stream: int
+) -> None:
+    """As code made nothing of that; what is computed from stays as it was."""
+    for at, value in ((5, 1), (7, 2)):
+        store(storage, row(stream, at, value, 0))
+    unsaid = row(stream, 7, 2, 2, back=True)._replace(is_sent=False)
+    replaced = store(storage, unsaid)
+
+    assert replaced == {stream: len(document(2))}
+    assert documents(storage, stream) == [document(1)]
+    assert last(storage, stream) == (7, document(2))
+    assert emitted(storage, 2) == []
+
+    store(storage, row(stream, 8, 3, 3), row(stream, 8, 3, 3, back=True)._replace(is_sent=False))
+    assert documents(storage, stream) == [document(1)]
+    assert emitted(storage, 3) == [document(3)], "it was out before"
+
+
 def test_of_one_batch_the_last_word_counts(storage: Storage, stream: int) -> None:
     """Subscribers get all of them."""
     other = storage.stream_id("so1", "b")

@@ -83,6 +83,19 @@ def test_what_is_too_large_is_not_taken_back() -> None:
     assert told(c.put(3, 1, at=3)) == [Revision(3, early=True)]
 
 
+def test_what_is_stored_goes_however_large_it_was() -> None:
+    """Nobody is told what it was; the row of its timestamp is known all the same."""
+    c = Composite({"type": "session", "gap": "5s", "lateness": "20s"}, "a", "b", code="a.updates")
+    c.put(0, "x" * 40_000, at=0)
+    c.put(1, "y" * 30_000, "b", at=1)
+    for member in ("a", "b"):
+        c.put(20, member=member)
+    gone, instead = c.put(3, at=20).outputs
+
+    assert (gone.timestamp - BASE, gone.document) == (5, b"")
+    assert instead.timestamp - BASE == 7
+
+
 def test_only_what_is_new_comes_out_where_the_rest_is_discarded() -> None:
     c = Composite(LATE | DISCARD)
     found = [c.put(1), c.put(2), c.put(12), c.put(3), c.put(40)]

@@ -125,7 +125,8 @@ class Output(NamedTuple):
 
     timestamp: int
     document: bytes
-    """Compact JSON."""
+    """Compact JSON. Empty: what the composite made of this timestamp is taken back, and nobody is
+    told what that was."""
     side: int = 0
     """Of which composite: 0 of the one that computes, else of a side, the first being 1."""
 

@@ -289,6 +289,8 @@ class _Tree:
         """An update is its stream's last one from here on, if not older, and wakes others."""
         event = self._updates[number]
         self._by.happens(event)
+        if not event.document:
+            return  # it has none of this timestamp any more, and nobody is told
         last = self._known.get(event.node)
         if last is None or becomes_last(event.timestamp, last.timestamp):
             kept = last.state if last is not None and state is None else state

@@ -456,7 +456,8 @@ class MemoryPartitionStore:
             gone.pop(key, None)
             if update.takes_back:
                 self._state.updates.pop(key, None)
-                self._state.superseded.append((batch.partition, update))
+                if update.is_sent:
+                    self._state.superseded.append((batch.partition, update))
                 gone[key] = update
             else:
                 self._state.updates[key] = (batch.partition, update)

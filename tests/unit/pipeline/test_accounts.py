@@ -196,3 +196,11 @@ def test_what_was_counted_elsewhere_is_added() -> None:
         Use(7, C, 8, D, 0, 2, 2 * len(document(1)), {"emitted": 2, "filtered": 2}),
         Use(8, D, 8, updates=2, rows=2, bytes=2 * len(document(1))),
     ]
+
+
+def test_what_is_taken_back_without_a_word_is_a_row_less() -> None:
+    accounts, size = Accounts(), len(document(1))
+
+    accounts.note([], [], {OWN.stream_id: size}, [a_row(OWN)])
+
+    assert uses(accounts) == [Use(7, C, 7, replaced=size)]

@@ -8,7 +8,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from played_windows import BASE, CUTS, GRAPHS, NOW, Real, body_of, compute, value_of
-from python_evaluator import PythonEvaluator
+from python_evaluator import PythonEvaluator, Trigger
 
 from servioticy.domain.model import StreamRef
 
@@ -54,3 +54,26 @@ def first_of(graph: str) -> list[str]:
     if graph == "a circle":
         return sorted(reads)
     return sorted(name for name, read in reads.items() if not windowed & set(read))
+
+
+def test_what_is_taken_back_is_filled_as_such_whatever_code_makes_of_that() -> None:
+    """A window's result comes late into a session that is out, as nobody had sent for long."""
+    body = body_of({"c0": ("d0",), "c1": ("c0", "d1")}, {})
+    body["streams"]["c0"]["window"] = {"type": "tumbling", "size": "100s"}
+    body["streams"]["c1"]["window"] = {"type": "session", "gap": "3s", "lateness": "300s"}
+    real = Real(body)
+    for at, stream in ((3, "d1"), (90, "d0"), (98, "d1"), (105, "d1"), (112, "d0")):
+        real.put(stream, BASE + at, 1)
+    real.pass_to(NOW)
+    whole = [at - BASE for at, _ in real.stored()["c1"]]
+
+    def computing(trigger: Trigger, documents: list[bytes | None]) -> int | None:
+        taken_back = b'"retracted"' in (documents[trigger.argument] or b"")
+        return None if taken_back else compute(trigger, documents)
+
+    world = World(real.platform, ["so"], StreamRef("so", "c0"), lambda each: b"retracted" in each)
+    made = world.filled(BASE, NOW, 40, PythonEvaluator(computing), NOW)
+    filled = {at - BASE: is_gone for (ref, at), is_gone in made.items() if ref.stream == "c1"}
+
+    assert sorted(at for at, is_gone in filled.items() if not is_gone) == whole
+    assert [at for at, is_gone in filled.items() if is_gone] == [100]

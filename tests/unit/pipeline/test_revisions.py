@@ -9,12 +9,14 @@ import msgspec
 import pytest
 from memory import MemoryPlatform
 from new_service_objects import new_service_object
+from plain_trees import Ends
 from put_off_runs import Runs, Whims
-from python_evaluator import PythonEvaluator
+from python_evaluator import Compute, PythonEvaluator
 
 from pipeline.accounting.accounts import Accounts
 from pipeline.stages import rows
 from servioticy.domain.evaluators.every import every
+from servioticy.domain.evaluators.windows import retracting
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import Composite, ServiceObjectKey, StreamRef
 from servioticy.domain.records import UpdateRecord
@@ -41,7 +43,7 @@ def compute(_trigger: Any, documents: list[bytes | None]) -> int | None:
 class Platform:
     """d0 is counted by c0, which r reads together with d1; so does another window."""
 
-    def __init__(self) -> None:
+    def __init__(self, window: Any = WINDOW, compute: Compute = compute, more: Any = None) -> None:
         self.platform = MemoryPlatform()
         number = {"type": "number"}
         code = {"type": "number", "current-value": "function(d0){return 1}"}
@@ -52,9 +54,10 @@ class Platform:
             "streams": {
                 "d0": {"channels": {"v": number}},
                 "d1": {"channels": {"v": number}},
-                "c0": {"window": WINDOW, "channels": {"v": code}},
+                "c0": {"window": window, "channels": {"v": code}},
                 "r": {"channels": {"v": read}},
                 "all": {"window": {"type": "global"}, "channels": {"v": whole}},
+                **(more or {}),
             },
         }
         tenants = self.platform.tenants
@@ -195,6 +198,89 @@ def test_what_somebody_writes_into_the_stream_is_stored_whatever_it_says() -> No
 
     assert p.stored("c0")[50]["early"] is True
     assert values(p.stored("r")) == {50: 7}
+
+
+SESSIONS = {"type": "session", "gap": "3s", "lateness": "20s"}
+
+
+@pytest.mark.parametrize("ending", ["filtered", "error"])
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_result_that_is_taken_back_goes_whatever_code_makes_of_that(
+    ending: str, is_last: bool
+) -> None:
+    """Another version of it, say: the session that it was of is another one."""
+    lets_through = [True]
+
+    def computing(trigger: Any, documents: list[bytes | None]) -> int | None:
+        if "c0" in trigger.name and not lets_through[0]:
+            raise Ends(ending)
+        return compute(trigger, documents)
+
+    p = Platform(SESSIONS, computing)
+    p.put("d0", 1)
+    p.put("d0", 10)
+    if not is_last:
+        p.put("d0", 20)
+    assert values(p.stored("c0")) == ({3: 1} if is_last else {3: 1, 12: 1})
+    number = p.platform.state.streams["so", "c0"]
+    lets_through[0] = False
+    p.put("d0", 2, at=20)
+
+    assert values(p.stored("c0")) == ({} if is_last else {12: 1})
+    assert p.verdicts("c0")[ending] >= 1
+    assert p.sent("c0") == [(each, None, None) for each in ([3] if is_last else [3, 12])]
+    computed_from = p.platform.state.computed_from[number]
+    assert computed_from.timestamp == BASE + (3 if is_last else 12)
+
+
+def test_a_result_goes_of_which_nobody_can_be_told_what_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As it was of windows that are too large to be noted."""
+    monkeypatch.setattr(retracting, "MAX_TOLD_BYTES", 10)
+    p = Platform(SESSIONS)
+    p.put("d0", 1)
+    p.put("d0", 10)
+    p.put("d0", 2, at=20)
+
+    assert values(p.stored("c0")) == {4: 2}
+    assert p.sent("c0") == [(3, None, None), (4, None, None)]
+    assert p.verdicts("c0").keys() == {"collected", "emitted"}
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_who_looks_into_history_finds_it_gone_however_the_log_is_cut(*, at_once: bool) -> None:
+    """What stands in the store is what was there before the piece."""
+    is_filtered = [False]
+
+    def computing(trigger: Any, documents: list[bytes | None]) -> int | None:
+        if "c0" in trigger.name and is_filtered[0]:
+            return None
+        document = json.loads(documents[0] or b"{}")
+        if "argument" not in document:
+            return compute(trigger, documents)
+        then = document["windows"][1]
+        return -1 if then is None else int(then["value"]["channels"]["v"]["current-value"])
+
+    def over(*read: str) -> dict[str, Any]:
+        code = f"function({', '.join(read)}){{return 1}}"
+        return {"channels": {"v": {"type": "number", "current-value": code}}}
+
+    more = {
+        "c1": over("d1") | {"window": WINDOW},
+        "f": over("c1", "c0") | {"follow": True},
+    }
+    p = Platform(SESSIONS, computing, more)
+    for stream, at in (("d0", 1), ("d0", 10), ("d1", 4), ("d1", 10)):
+        p.put(stream, at)
+    is_filtered[0] = True
+    take, p.take = p.take, (lambda: None) if at_once else p.take  # type: ignore[method-assign]
+    p.put("d0", 2, at=10)
+    p.put("d1", 5, at=10)
+    take()
+
+    assert values(p.stored("c0")) == {}
+    assert values(p.stored("f"))[7] == -1
 
 
 def a_stream() -> KnownStream:

@@ -20,7 +20,7 @@ from servioticy.domain.evaluators.windows.head import Head, takes_back_sessions
 from servioticy.domain.windows.model import Window
 
 MAX_TOLD_BYTES = 60_000
-"""Of the windows as code reads them; what is larger is not taken back."""
+"""Of the windows as code reads them; of what is larger nobody is told that it is taken back."""
 
 MAX_DROPPED = 100
 """Of what windows have told, that one computation gives up; more goes later."""
@@ -61,8 +61,8 @@ class Retractions:
         for closed, output in coming:
             value = self._entries.get(self._key(closed.number))
             told = None if value is None else _told.decode(value)
-            if told is not None and told.document and self._always:
-                outputs.append(_retraction(told))
+            if told is not None and self._always:
+                outputs += _retraction(told)
             outputs.append(output)
             if self._always or not closed.is_early:
                 self._note(closed, output)
@@ -80,7 +80,7 @@ class Retractions:
         for key in keys:
             self._entries.drop(key)
         head.told = [each for each in head.told if each not in some]
-        return [_retraction(each) for each in found if each.document]
+        return [output for each in found for output in _retraction(each)]
 
     def give_up(self) -> bool:
         """Keep nothing of windows that are over, some at a time; whether others are left."""
@@ -125,7 +125,9 @@ def _key(generation: int, number: int) -> bytes:
     return b"%d.r%d" % (generation, number)
 
 
-def _retraction(told: _Told) -> Output:
+def _retraction(told: _Told) -> list[Output]:
+    if not told.document:  # too large for those who are told; what is stored goes all the same
+        return [] if told.is_early else [Output(told.timestamp, b"")]
     early = b',"early":true' if told.is_early else b""
     marks = b',"revision":%d%b,"retracted":true}' % (told.number, early)
-    return Output(told.timestamp, told.document[:-1] + marks)
+    return [Output(told.timestamp, told.document[:-1] + marks)]
