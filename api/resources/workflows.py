@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -147,7 +148,7 @@ def blueprint(services: Services) -> Blueprint:
         dry = _is_dry()
         checked = CheckedWorkflow(json_object(), services)
         if dry:
-            return _estimated(checked, workflow)
+            return _estimated(checked, workflow, {"ETag": etag_of(before.version)})
         with services.quotas.adding(tenant, **{DOCUMENT_BYTES: len(checked.content)}) as exceeded:
             within(exceeded)
             with stored.together():
@@ -176,7 +177,9 @@ def blueprint(services: Services) -> Blueprint:
         stored.rows("delete", id=workflow, tenant=authenticated().caller)
         return nothing()
 
-    def _estimated(checked: CheckedWorkflow, workflow: str = "") -> Response:
+    def _estimated(
+        checked: CheckedWorkflow, workflow: str = "", headers: Mapping[str, str] | None = None
+    ) -> Response:
         """Tell what it would cost: as far as the workflow has been at work, by what that took."""
         rows = stored.rows(
             "hours",
@@ -189,7 +192,8 @@ def blueprint(services: Services) -> Blueprint:
             for name, atoms, made, _, _, processor_us, mebibyte_ms in rows
         }
         prices = services.settings.usage
-        return answer({"estimate": estimate(checked.read, checked.memory_mib(), measured, prices)})
+        found = estimate(checked.read, checked.memory_mib(), measured, prices)
+        return answer({"estimate": found}, 200, headers or {})
 
     def _subscription(
         before: StoredWorkflow, checked: CheckedWorkflow, workflow: str

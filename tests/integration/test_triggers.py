@@ -39,6 +39,7 @@ COST = {
     "aspects.audit_aspect": ENTRIES,
     "actuation_callbacks.audit_actuation_secret": ENTRIES,
     "pending_changes.audit_erasure": ENTRIES,
+    "pending_changes.audit_forgetting": ENTRIES,
     "grants.audit_grant": "two entries, of both sides, in their order",
     "grants.audit_use_of_grant": "the same, once a day",
     "ended_grants.audit_use_of_grant": "the same, once a day",

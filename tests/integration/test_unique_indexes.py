@@ -22,7 +22,7 @@ OWN = {
     *("listings.service_object", "purge.service_object", "template_objects.service_object"),
     *("actuation_callbacks.service_object", "template_versions.template"),
     *("workflow_versions.workflow", "workflow_hours.workflow"),
-    *("workflow_files.workflow", "workflow_looks.workflow"),
+    *("workflow_files.workflow", "workflow_looks.workflow", "workflow_objects.workflow"),
     *("searched_streams.stream_id", "search_blocks.stream_id", "search_columns.block_id"),
     *(
         "states.stream_id",
@@ -54,6 +54,7 @@ MADE_BY_US = {
     "atoms.id": "counted",
     "dead_atoms.id": "counted",
     "collected_atoms.id": "counted",
+    "gathered_atoms.id": "counted",
     "workflow_instances.id": "counted",
     "jobs.id": "of chance",
     "grants.id": "of chance",

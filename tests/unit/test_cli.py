@@ -31,6 +31,7 @@ COMMANDS = [
         "backup",
         "restore",
         "monitoring",
+        "spark",
     ),
     *("apply", "try", "backfill", "get", "put", "history", "trace", "export", "import"),
     *("status", "usage", "top", "operator"),
@@ -55,6 +56,8 @@ def nothing_set(monkeypatch, tmp_path) -> None:
         "monitoring analyse",
         "monitoring trace",
         "monitoring compare",
+        "spark master",
+        "spark worker",
     ],
 )
 def test_every_command_explains_itself(command: str, capsys) -> None:
