@@ -52,9 +52,9 @@ class Machine:
         """Its process."""
         return self._process.pid
 
-    def below(self, words: bytes) -> list[int]:
+    def below(self, words: str) -> list[int]:
         """Its processes whose command has these words."""
-        return [each for each in processes.tree(self._process.pid) if words in _command(each)]
+        return below(self._process.pid, words)
 
     def kill(self) -> None:
         """End all of it at once."""
@@ -87,7 +87,7 @@ class SparkMachines:
         """Start the master again at its address."""
         self.master = self._start_master()
 
-    def signal(self, words: bytes, number: signal.Signals) -> bool:
+    def signal(self, words: str, number: signal.Signals) -> bool:
         """Send a signal to all processes of workers whose command has these words."""
         found = [pid for each in self.workers for pid in each.below(words)]
         for each in found:
@@ -124,8 +124,7 @@ def send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+def below(pid: int, words: str) -> list[int]:
+    """Return those of a process and all below it whose command has these words."""
+    tree = processes.tree(pid)
+    return [each for each in tree if words in " ".join(processes.command(each))]

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from benchmarks import backlog, ground, processes
 from benchmarks.machines import SparkMachines
@@ -169,10 +170,10 @@ def _memory(pipeline: int) -> dict[str, float]:
 
 
 def _part(pid: int) -> str:
-    command = " ".join(processes.command(pid))
-    if "zygote" in command:
+    command = processes.command(pid)
+    if "zygote" in " ".join(command):
         return "sandbox"
-    return "jvm" if "PythonGatewayServer" in command else "worker"
+    return "jvm" if command and Path(command[0]).name == "java" else "worker"
 
 
 def _tell(text: str) -> None:

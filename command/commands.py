@@ -6,6 +6,7 @@ import argparse
 import importlib.util
 import os
 import sys
+from collections.abc import Mapping
 
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings, to_environment
@@ -13,7 +14,7 @@ from servioticy.settings import Settings, to_environment
 
 def up(parsed: argparse.Namespace, settings: Settings) -> int:
     """Run the platform, with a demonstration if asked for."""
-    _require("local")
+    require("local")
     from command import up
 
     demonstration = None
@@ -26,14 +27,14 @@ def up(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def program(parsed: argparse.Namespace, settings: Settings) -> int:
     """Become the program: it gets our signals and its exit code is ours."""
-    _require(parsed.program)
-    _become([sys.executable, "-P", "-m", parsed.program], settings)
+    require(parsed.program)
+    become([sys.executable, "-P", "-m", parsed.program], to_environment(settings))
     return 0
 
 
 def migrate(_parsed: argparse.Namespace, settings: Settings) -> int:
     """Bring the schema up to date, and make the topics where a broker is known."""
-    _require("platform")
+    require("platform")
     from command import found as where
     from command import platform, running
     from servioticy.storage.roles import Role
@@ -49,7 +50,7 @@ def migrate(_parsed: argparse.Namespace, settings: Settings) -> int:
 
 def tenant_create(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print a new token of the tenant."""
-    _require("platform")
+    require("platform")
     from command import running
 
     if not parsed.name.strip():
@@ -60,7 +61,7 @@ def tenant_create(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def tenant_quota(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print a tenant's quotas, once one of them has been given, if one is named."""
-    _require("platform")
+    require("platform")
     from command import running
     from servioticy.domain.quotas import quotas as quotas_by
     from servioticy.storage.quotas import PostgresQuotas
@@ -94,7 +95,7 @@ def _most(text: str) -> int | None:
 
 def tenant_delete(parsed: argparse.Namespace, settings: Settings) -> int:
     """Let nobody of the tenant in any more; what is stored of it goes from then on."""
-    _require("platform")
+    require("platform")
     from command import running
 
     if not running.delete_tenant(settings, parsed.name):
@@ -105,7 +106,7 @@ def tenant_delete(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print what this machine has and lacks, or accept that a part of the log is lost."""
-    _require("platform")
+    require("platform")
     from command import doctor
 
     return doctor.accept_log_loss(settings) if parsed.accept_log_loss else doctor.run(settings)
@@ -113,7 +114,7 @@ def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def backup(parsed: argparse.Namespace, settings: Settings) -> int:
     """Write all of the platform to a file."""
-    _require("platform")
+    require("platform")
     from command import backup
 
     return backup.run_backup(settings, parsed.file)
@@ -121,7 +122,7 @@ def backup(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def restore(parsed: argparse.Namespace, settings: Settings) -> int:
     """Fill an empty platform from such a file."""
-    _require("platform")
+    require("platform")
     from command import backup
 
     return backup.run_restore(settings, parsed.file)
@@ -134,19 +135,21 @@ def bench(parsed: argparse.Namespace, settings: Settings) -> int:
     if importlib.util.find_spec("benchmarks.__main__") is None:
         raise SettingsError("this installation has no measurements (benchmarks)")
     command = [sys.executable, "-P", "-m", "benchmarks", parsed.name, *parsed.rest]
-    _become(command, where.of(settings))
+    become(command, to_environment(where.of(settings)))
     return 0
 
 
-def _require(extra: str) -> None:
+def require(extra: str) -> None:
+    """Raise SetupError where a part of the package is not installed that a command needs."""
     from command import extras
 
     extras.require(extra)
 
 
-def _become(command: list[str], settings: Settings) -> None:
+def become(command: list[str], environment: Mapping[str, str]) -> None:
+    """Be this program from now on, with this added to our environment."""
     sys.stdout.flush()
-    os.execve(command[0], command, {**os.environ, **to_environment(settings)})  # noqa: S606
+    os.execve(command[0], command, {**os.environ, **environment})  # noqa: S606
 
 
 def _say(text: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
+import re
 from typing import TYPE_CHECKING, Any
 
+from command import commands
 from servioticy.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def add(group: Any, command: Any) -> None:
         "--cores", type=_cores, default=os.cpu_count() or 1, help="slots (default: its cores)"
     )
     worker.add_argument(
-        "--memory", default="2g", help="for the Java of its executors, as `1g` (default: 2g)"
+        "--memory", type=_size, default="2g", help="for the Java of its executors (default: 2g)"
     )
     _add_place(worker, 0)
 
@@ -60,23 +61,23 @@ def _add_place(command: Any, port: int) -> None:
 
 def _master(parsed: argparse.Namespace, settings: Settings) -> int:
     """Become the master."""
-    _require()
+    commands.require("pipeline")
     from pipeline.spark import standalone
 
-    _become(*standalone.master(settings, _place(parsed, settings, "spark-master")))
+    commands.become(*standalone.master(settings, _place(parsed, settings, "spark-master")))
     return 0
 
 
 def _worker(parsed: argparse.Namespace, settings: Settings) -> int:
     """Become a worker, once it is known that this machine has what a task needs."""
-    _require()
+    commands.require("pipeline")
     from pipeline.spark import standalone
     from servioticy.embedded import javascript
 
     javascript.require(settings, settings.sandbox.engine)
     place = _place(parsed, settings, "spark-worker")
     found = standalone.worker(settings, place, parsed.master, parsed.cores, parsed.memory)
-    _become(*found)
+    commands.become(*found)
     return 0
 
 
@@ -84,17 +85,6 @@ def _place(parsed: argparse.Namespace, settings: Settings, name: str) -> Place:
     from pipeline.spark.standalone import Place
 
     return Place(parsed.host, parsed.port, settings.data_path / name, parsed.page_port)
-
-
-def _require() -> None:
-    from command import extras
-
-    extras.require("pipeline")
-
-
-def _become(command: list[str], environment: dict[str, str]) -> None:
-    sys.stdout.flush()
-    os.execve(command[0], command, {**os.environ, **environment})  # noqa: S606
 
 
 def _port(text: str) -> int:
@@ -107,3 +97,9 @@ def _cores(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10_000:
         raise argparse.ArgumentTypeError("it has to be a whole number from 1 on")
     return int(text)
+
+
+def _size(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d{0,6}[mgMG]", text):
+        raise argparse.ArgumentTypeError("it has to be a size such as 512m or 2g")
+    return text

@@ -1,9 +1,9 @@
 """What many partitions would do, by a model of what one does: skewed tenants, popular streams.
 
-Nothing is run: the figures of one partition are given, those of docs/benchmarks.md unless they
-are, and the model (SimPy) says what follows of them for 10 to 1,000 partitions with a core each
-and one Postgres. First it says what it makes of the partitions that have been measured on two
-cores, as a check.
+Nothing is run: what a batch and an update cost is given. The defaults lie between what one and two
+partitions took (docs/benchmarks.md); what a batch costs by itself is assumed. The model (SimPy)
+says what follows for 10 to 1,000 partitions with a core each and one Postgres. First it says what
+it makes of the partitions that have been measured on two cores.
 """
 
 from __future__ import annotations
@@ -73,8 +73,7 @@ def _skewed(figures: Figures, options: argparse.Namespace) -> None:
 
 
 def _read(figures: Figures, options: argparse.Namespace) -> None:
-    """A public stream of one update a second, read by tenants all over: a hop, and a computation
-    for each reader."""
+    """A public stream of one update a second, read by tenants all over: a computation for each."""
     partitions, cores = max(options.partitions), max(options.postgres_cores)
     sent = options.load * partitions * _capacity(figures)
     print("readers of one public stream, an update a second")

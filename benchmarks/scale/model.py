@@ -60,10 +60,8 @@ class Told:
     """What a run of the model tells."""
 
     taken: int = 0
-    seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
-    worker_seconds: float = 0.0
     postgres_seconds: float = 0.0
 
     def percentile(self, part: float) -> float:
@@ -85,7 +83,7 @@ def steady(
     workers, postgres = _pools(environment, site)
     told = []
     for number, rate in enumerate(rates):
-        own = Told(seconds=seconds)
+        own = Told()
         told.append(own)
         chance = random.Random(f"{seed}/{number}")  # noqa: S311  the same again and again
         environment.process(_partition(environment, rate, workers, postgres, figures, chance, own))
@@ -197,7 +195,6 @@ def _batch(
     if workers is postgres:
         environment.process(_beside(environment, updates, workers, figures))
     told.taken += updates
-    told.worker_seconds += figures.worker.of(updates)
     told.postgres_seconds += figures.postgres.of(updates)
 
 

@@ -9,23 +9,11 @@ from __future__ import annotations
 import os
 
 from servioticy.settings import Settings, changed, load
+from servioticy.settings.declared import DECLARED
 from servioticy.settings.loading import by_name
 
 OWN_PLACES = "SERVIOTICY_SPARK_WORKER"
 """Environment variable: the settings beside it say where things are here."""
-
-PLACES = (
-    "data",
-    "jars",
-    "javascript",
-    "operators",
-    "operators_cgroup",
-    "operators_store_ca",
-    "kafka_ssl_ca",
-    "kafka_ssl_certificate",
-    "kafka_ssl_key",
-    "monitoring_aspects",
-)
 
 
 def here(settings: Settings) -> Settings:
@@ -33,4 +21,4 @@ def here(settings: Settings) -> Settings:
     if not os.environ.get(OWN_PLACES):
         return settings
     own = by_name(load())
-    return changed(settings, **{each: own[each] for each in PLACES})
+    return changed(settings, **{name: own[name] for name, each in DECLARED.items() if each.place})

@@ -202,18 +202,11 @@ def _trigger(settings: Spark) -> dict[str, Any]:
     return {"realTime": f"{settings.batch_seconds} seconds"}
 
 
-def is_local(spark: SparkSession) -> bool:
-    """Whether it computes in the driver's own machine and process, with a slot for all."""
-    return str(spark.sparkContext.master).startswith("local[")
-
-
 def slots(spark: SparkSession) -> int:
-    """How many tasks can be at work at once on the executors that have come, the driver's own
-    left out."""
+    """How many tasks can be at work at once on the executors that have come."""
     jvm_context: Any = spark.sparkContext._jsc
     known = jvm_context.sc().statusStore().executorList(True)
-    each = [known.apply(number) for number in range(known.size())]
-    return sum(one.totalCores() for one in each if one.id() != "driver")
+    return sum(known.apply(number).totalCores() for number in range(known.size()))
 
 
 def tasks(spark: SparkSession) -> int:

@@ -83,7 +83,7 @@ def _run(
     with java.known():
         spark = job.session(settings, java.classes, partitions, scratch)
     log.info("spark_started")
-    if not job.is_local(spark):
+    if settings.spark.master:
         _wait_for_slots(spark, partitions, stopping)
     job.warm(spark, partitions, settings)
     try:

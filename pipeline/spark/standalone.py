@@ -18,12 +18,12 @@ from pipeline.spark.here import OWN_PLACES
 from servioticy.embedded import java
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings, to_environment
+from servioticy.settings.places import is_loopback
 
 MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
 HEAP = "256m"
 """Of a master or worker; its executors have their own."""
-LOOPBACK = ("127.", "localhost", "::1")
 BACK_SECONDS = 20
 """A worker that is silent for so long is given up by the master."""
 
@@ -63,7 +63,7 @@ def worker(
 def _command(
     settings: Settings, place: Place, what: str, options: Sequence[str]
 ) -> tuple[list[str], dict[str, str]]:
-    if not settings.spark.secret and not place.host.startswith(LOOPBACK):
+    if not settings.spark.secret and not is_loopback(place.host):
         raise SettingsError(
             "set spark_secret: without it whoever reaches this machine may run anything on it"
         )

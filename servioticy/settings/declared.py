@@ -28,6 +28,8 @@ class Declared:
     default: Any
     doc: str
     secret: bool
+    place: bool
+    """whether it is a file, folder or socket of this machine"""
 
     @property
     def expected(self) -> str:
@@ -59,7 +61,8 @@ def declared(of: type[Any], section: str = "") -> Iterator[Declared]:
         if "doc" in about:
             name = about["name"] or of.PREFIX + each.name
             default, kind = getattr(defaults, each.name), types[each.name]
-            yield Declared(name, section, each.name, kind, default, about["doc"], about["secret"])
+            told = about["doc"], about["secret"], about["place"]
+            yield Declared(name, section, each.name, kind, default, *told)
         else:
             yield from declared(types[each.name], each.name)
 

@@ -67,12 +67,15 @@ SparkConf = Annotated[
 ]
 
 
-def setting(default: Any, doc: str, *, name: str = "", secret: bool = False) -> Any:
+def setting(
+    default: Any, doc: str, *, name: str = "", secret: bool = False, place: bool = False
+) -> Any:
     """Return a field that is a setting.
 
-    A `secret` is never shown, neither in errors nor by repr.
+    A `secret` is never shown, neither in errors nor by repr. A `place` is a file, folder or socket
+    of the machine whose settings these are, and means nothing on another one.
     """
-    about = {"doc": doc, "name": name, "secret": secret}
+    about = {"doc": doc, "name": name, "secret": secret, "place": place}
     if isinstance(default, dict):
         return field(default_factory=default.copy, hash=False, repr=not secret, metadata=about)
     return field(default=default, repr=not secret, metadata=about)

@@ -124,13 +124,15 @@ class Tls:
         "",
         "PEM file of our certificate and its chain: the API and delivery then speak TLS alone "
         "(empty: plain text); read anew when it changes",
+        place=True,
     )
-    key: str = setting("", "PEM file of its key")
+    key: str = setting("", "PEM file of its key", place=True)
     key_password: str = setting("", "password of the key", secret=True)
     ca: str = setting(
         "",
         "PEM file of the authorities that vouch for the API where `servioticy` or `mqtt_api_url` "
         "ask it by https (empty: those of the machine)",
+        place=True,
     )
 
 
@@ -175,6 +177,7 @@ class Mqtt:
         "",
         "PEM file of the authorities that vouch for clients of `mqtt_tls_port`, who then need a "
         "certificate beside their token (empty: they need none)",
+        place=True,
     )
     api_url: Address = setting(
         "", "REST API for what clients ask it by messages (empty: http, host and api_port)"
@@ -193,10 +196,14 @@ class Bridge:
     user: str = setting("", "who we are there")
     password: str = setting("", "our password there", secret=True)
     ca: str = setting(
-        "", "PEM file of the authorities that vouch for the broker (empty: those of the machine)"
+        "",
+        "PEM file of the authorities that vouch for the broker (empty: those of the machine)",
+        place=True,
     )
-    certificate: str = setting("", "PEM file of our certificate and its chain, for mutual TLS")
-    key: str = setting("", "PEM file of its key, not encrypted")
+    certificate: str = setting(
+        "", "PEM file of our certificate and its chain, for mutual TLS", place=True
+    )
+    key: str = setting("", "PEM file of its key, not encrypted", place=True)
     tenants: BridgeTenants = setting(
         {}, "whose the topics below a prefix are: a token of the tenant", secret=True
     )

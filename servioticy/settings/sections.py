@@ -91,10 +91,14 @@ class Kafka:
     sasl_username: str = setting("", "who we are")
     sasl_password: str = setting("", "our password", secret=True)
     ssl_ca: str = setting(
-        "", "PEM file of the authorities that vouch for the brokers (empty: those of the machine)"
+        "",
+        "PEM file of the authorities that vouch for the brokers (empty: those of the machine)",
+        place=True,
     )
-    ssl_certificate: str = setting("", "PEM file of our certificate and its chain, for mutual TLS")
-    ssl_key: str = setting("", "PEM file of its key (PKCS #8)")
+    ssl_certificate: str = setting(
+        "", "PEM file of our certificate and its chain, for mutual TLS", place=True
+    )
+    ssl_key: str = setting("", "PEM file of its key (PKCS #8)", place=True)
     ssl_key_password: str = setting("", "password of the key", secret=True)
     ssl_check_host: bool = setting(True, "whether a broker's certificate has to name its host")
 
@@ -226,11 +230,13 @@ class Operators:
         "",
         "folder of unpacked programs (default: `operators` in the data folder)",
         name="operators",
+        place=True,
     )
     cgroup: str = setting(
         "",
         "a cgroup v2 without processes that we may write to, below which such processes get "
         "groups of their own (default: below the pipeline's, where that can be)",
+        place=True,
     )
     transport: Literal["socket", "queue"] = setting(
         "socket",
@@ -244,12 +250,15 @@ class Operators:
         secret=True,
     )
     store_ca: str = setting(
-        "", "PEM file of the authorities that vouch for that store (empty: those of the machine)"
+        "",
+        "PEM file of the authorities that vouch for that store (empty: those of the machine)",
+        place=True,
     )
     docker: str = setting(
         "",
         "socket of a Docker on this machine, in whose containers such programs run, in place of "
         "processes (`/var/run/docker.sock`)",
+        place=True,
     )
     image: str = setting(
         "python:3.11-slim",
@@ -272,12 +281,16 @@ class Embedded:
         "embedded broker; os: what is acknowledged survives kill -9 of everything, a power cut "
         "may take the last seconds; always: it is on the disk before it is acknowledged",
     )
-    jars: str = setting("", "folder of the downloaded jars (default: ~/.cache/servioticy/jars)")
+    jars: str = setting(
+        "", "folder of the downloaded jars (default: ~/.cache/servioticy/jars)", place=True
+    )
     maven: Name = setting(
         "https://repo1.maven.org/maven2", "Maven repository the jars are downloaded from"
     )
     javascript: str = setting(
-        "", "folder of the sandbox's downloaded parts (default: ~/.cache/servioticy/javascript)"
+        "",
+        "folder of the sandbox's downloaded parts (default: ~/.cache/servioticy/javascript)",
+        place=True,
     )
     npm: Name = setting(
         "https://registry.npmjs.org", "npm registry the sandbox's parts are downloaded from"
@@ -307,7 +320,9 @@ class Monitoring:
     PREFIX: ClassVar[str] = "monitoring_"
 
     aspects: str = setting(
-        "", "TOML file that says what is woven where (default: `aspects.toml` in the data folder)"
+        "",
+        "TOML file that says what is woven where (default: `aspects.toml` in the data folder)",
+        place=True,
     )
 
 
@@ -317,7 +332,9 @@ class Settings:
 
     PREFIX: ClassVar[str] = ""
 
-    data: Name = setting("servioticy-data", "folder of the embedded Postgres, broker and logs")
+    data: Name = setting(
+        "servioticy-data", "folder of the embedded Postgres, broker and logs", place=True
+    )
     host: str = setting("127.0.0.1", "address the API and delivery listen on")
     metrics_host: str = setting("127.0.0.1", "address that `/metrics` is served at")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(

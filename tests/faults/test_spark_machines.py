@@ -15,15 +15,14 @@ from lone_pipeline import SECONDS, Emitted, Ground, Pipeline
 from replays import UPDATES, Replay
 from running_platform import until
 
-from benchmarks import processes
-from benchmarks.machines import SparkMachines, send
+from benchmarks.machines import SparkMachines, below, send
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.settings import load
 
 pytestmark = pytest.mark.timeout(1200)
 
-EXECUTOR = b"CoarseGrainedExecutorBackend"
-TASKS = b"pyspark.worker"
+EXECUTOR = "CoarseGrainedExecutorBackend"
+TASKS = "pyspark.worker"
 VICTIMS = ("an executor", "the workers' machines", "the driver and the master")
 
 
@@ -81,7 +80,7 @@ def test_partitions_are_computed_by_the_workers_alone(
     machines: SparkMachines, expected: Expected, pipeline: Pipeline
 ) -> None:
     assert machines.signal(TASKS, signal.SIGCONT)
-    assert not _driver(pipeline, TASKS)
+    assert not below(pipeline.process.pid, TASKS)
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
@@ -113,13 +112,7 @@ def _kill(victim: str, machines: SparkMachines, pipeline: Pipeline) -> None:
             each.kill()
             machines.again(number)
     else:
-        (driver,) = _driver(pipeline, b"pyspark-shell")
+        (driver,) = below(pipeline.process.pid, "pyspark-shell")
         send(driver, signal.SIGKILL)
         machines.master.kill()
         machines.master_again()
-
-
-def _driver(pipeline: Pipeline, words: bytes) -> list[int]:
-    """The processes below the pipeline's whose command has these words."""
-    below = processes.tree(pipeline.process.pid)[1:]
-    return [each for each in below if words in " ".join(processes.command(each)).encode()]
