@@ -101,4 +101,6 @@ class Accounts:
                     own = self._done[key]
                     for place, each in enumerate(counts):
                         own[place] += each
-            self._given.update(given)
+            for receiver, count in given.items():
+                if receiver in self._given or len(self._given) < MAX_COUNTED:
+                    self._given[receiver] += count

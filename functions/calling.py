@@ -13,6 +13,7 @@ import socket
 import ssl
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
@@ -23,8 +24,9 @@ from servioticy.domain.outside_addresses import ForbiddenAddress, Rules
 CONNECT_SECONDS = 3.0
 SECONDS = 5.0
 """For all of an attempt: an instance waits so long for a receiver."""
-MOST_RESOLVING = 32
-"""Names that are looked for at a time: four times as many as instances may wait for."""
+MOST_RESOLVING, MAX_OF_A_TENANT = 32, 4
+"""Names that are looked for at a time, and those of one tenant: whose names nobody answers for
+keeps these places, and no others."""
 MAX_ANSWER_BYTES = 65_536
 AGENT = "servIoTicy/1.0"
 
@@ -44,10 +46,12 @@ class Caller:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._resolving = threading.BoundedSemaphore(MOST_RESOLVING)
+        self._resolving = threading.Condition()
+        self._resolving_of: Counter[int] = Counter()
+        """Names that are looked for at this moment, by tenant."""
 
-    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
-        """Send JSON once, and return what came of it; nothing is raised."""
+    def post(self, whose: int, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
+        """Send a tenant's JSON once, and return what came of it; nothing is raised."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname or "", parts.port
@@ -57,7 +61,7 @@ class Caller:
             path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             told = {"Content-Type": "application/json", "User-Agent": AGENT, **headers}
             with _Deadline(SECONDS) as deadline:
-                addresses = self._addresses(host, port, deadline)
+                addresses = self._addresses(whose, host, port, deadline)
                 connection = _connected(host, port, addresses, is_secure, deadline)
                 connection.request("POST", path, body, told)
                 with closing(connection), connection.getresponse() as response:
@@ -71,14 +75,13 @@ class Caller:
         except (OSError, http.client.HTTPException, ValueError) as error:
             return Outcome(0, f"{type(error).__name__}: {error}"[:200])
 
-    def _addresses(self, host: str, port: int, deadline: _Deadline) -> list[str]:
+    def _addresses(self, whose: int, host: str, port: int, deadline: _Deadline) -> list[str]:
         """Return those of a host, all of which may be called. Raises OSError.
 
         Nobody can be told to stop looking for a name: who takes too long goes on by itself, and
-        so many may do that; for others there is no time then.
+        keeps its tenant's place. So many may do that; for others of that tenant there is no time.
         """
-        if not self._resolving.acquire(timeout=deadline.left()):
-            raise TimeoutError
+        self._take_place(whose, deadline)
         found: list[Any] = []
         failed: list[OSError] = []
         done = threading.Event()
@@ -91,10 +94,14 @@ class Caller:
             except UnicodeError as error:  # a name that is none
                 failed.append(OSError(str(error)))
             finally:
-                self._resolving.release()
+                self._give_place(whose)
                 done.set()
 
-        threading.Thread(target=resolve, name="resolving", daemon=True).start()
+        try:
+            threading.Thread(target=resolve, name="resolving", daemon=True).start()
+        except RuntimeError as error:  # the machine has no more threads
+            self._give_place(whose)
+            raise OSError(str(error)) from error
         if not done.wait(deadline.left()):
             raise TimeoutError
         if failed:
@@ -103,6 +110,25 @@ class Caller:
         for each in addresses:  # whoever mixes public and private ones is up to something
             self._rules.check(each.partition("%")[0], port)
         return list(dict.fromkeys(addresses))
+
+    def _take_place(self, whose: int, deadline: _Deadline) -> None:
+        """Wait for one to look for a name. Raises TimeoutError."""
+
+        def is_free() -> bool:
+            own = self._resolving_of
+            return own[whose] < MAX_OF_A_TENANT and own.total() < MOST_RESOLVING
+
+        with self._resolving:
+            if not self._resolving.wait_for(is_free, deadline.left()):
+                raise TimeoutError
+            self._resolving_of[whose] += 1
+
+    def _give_place(self, whose: int) -> None:
+        with self._resolving:
+            self._resolving_of[whose] -= 1
+            if not self._resolving_of[whose]:
+                del self._resolving_of[whose]
+            self._resolving.notify_all()
 
 
 class _Deadline:

@@ -7,6 +7,7 @@ instances have made, and when the first atom that was put off may be taken. Else
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -32,6 +33,7 @@ LOOK_SECONDS = 0.02
 AGAIN_SECONDS = 1.0
 """After which is looked again where something waits for a place, or the store is away."""
 SETTLE_SECONDS = 2.0
+FORGET_SECONDS = 3_600.0
 END_SECONDS = 20.0
 """For all instances to finish what they have in hand; what one holds then is shown again later, as
 if it had been killed."""
@@ -131,7 +133,7 @@ class Dispatcher:
     def run(self) -> None:
         """Work until nothing has waited for a while, or `stop`."""
         idle_since = settled = time.monotonic()
-        self._patiently(lambda: self._store.forget(self._now()))
+        forgotten = -math.inf
         while not self._stops.is_set():
             self._woken.clear()
             wait = self._look()
@@ -143,6 +145,9 @@ class Dispatcher:
             if now - settled >= SETTLE_SECONDS:
                 self._accounts.settle()
                 settled = now
+            if now - forgotten >= FORGET_SECONDS:
+                self._patiently(lambda: self._store.forget(self._now()))
+                forgotten = now
             left = self._limits.idle_seconds if wait is None else wait
             self._woken.wait(max(LOOK_SECONDS, min(left, SETTLE_SECONDS)))
             if self._woken.is_set():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from functions.limits import Limits
-from functions.steps import Failure, Result, Step, Task
+from functions.steps import BEGUN_MS, Failure, Result, Step, Task
 from servioticy.domain.workflows.model import LOOK
 from servioticy.errors import Unavailable
 from servioticy.ports.atoms import Atom, Look, Product, Queue
@@ -25,9 +25,6 @@ MOST_FILES = 4
 """Of files, of each of which a portion is cut."""
 LONG, SHORT = 0.1, 0.05
 """Seconds: after a batch that took longer fewer are taken, after a shorter one more."""
-BEGUN_MS = -86_400_000
-"""Added to when the rest of a file may be taken: it goes before files that nobody has begun. So
-few are begun at a time, and few are copied and open."""
 MAX_STORED_BYTES = 2 * 1024 * 1024
 """Of products in one transaction; an atom's are never parted."""
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 300_000

@@ -78,7 +78,8 @@ class Sinks:
                 "webhook-id": f"{task.queue.workflow}.{each.id}",
                 "webhook-timestamp": str(int(time.time())),
             }
-            found = self._caller.post(task.workflow.sink_url, each.body, headers)
+            url = task.workflow.sink_url
+            found = self._caller.post(task.queue.tenant, url, each.body, headers)
             if 200 <= found.status < 300:
                 done[each.id] = ()
             else:

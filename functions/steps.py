@@ -11,6 +11,9 @@ from servioticy.ports.atoms import Atom, Look, Queue
 
 LATER_MS = 1_000
 """Where nobody is to blame."""
+BEGUN_MS = -86_400_000
+"""Added to when the rest of a file may be taken: it goes before files that nobody has begun. So
+few are begun at a time, and few are copied and open."""
 
 
 class Task(NamedTuple):

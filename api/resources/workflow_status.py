@@ -13,13 +13,13 @@ from api.http.queries import moment
 from api.resources.workflows import found
 from api.services import Services
 from servioticy.domain.access import Right
-from servioticy.domain.workflows.costs import Work, cost
+from servioticy.domain.workflows.costs import Work, amounts
 from servioticy.domain.workflows.model import LOOK, SINK, SOURCE
 from servioticy.domain.workflows.reading import parse_workflow
+from servioticy.settings.outward import Usage
 
 HOUR = 3_600_000
 _COUNTS = ("atoms", "made", "failed", "dead")
-_AMOUNTS = ("processorSeconds", "gibibyteHours", "cost")
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -66,10 +66,10 @@ def blueprint(services: Services) -> Blueprint:
         ):
             work = Work(counts[0], counts[1], processor_us, mebibyte_ms)
             told = steps.setdefault(name, _nothing())
-            told["done"] = dict(zip(_COUNTS, counts, strict=True))
-            told["done"]["processorSeconds"] = processor_us / 1e6
-            told["done"]["gibibyteHours"] = work.gibibyte_hours
-            told["done"]["cost"] = cost(prices, work)
+            told["done"] = {
+                **dict(zip(_COUNTS, counts, strict=True)),
+                **amounts(prices, work),
+            }
         seconds = max(1.0, (now - since) / 1000)
         finished = steps[SINK]["done"]["atoms"]
         spent = sum(each["done"]["cost"] for each in steps.values())
@@ -107,5 +107,5 @@ def _nothing() -> dict[str, Any]:
         "mostAttempts": 0,
         "deadLetters": 0,
         "instances": 0,
-        "done": {**dict.fromkeys(_COUNTS, 0), **dict.fromkeys(_AMOUNTS, 0.0)},
+        "done": {**dict.fromkeys(_COUNTS, 0), **amounts(Usage(), Work())},
     }

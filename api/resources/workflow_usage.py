@@ -11,7 +11,7 @@ from api.http.authentication import authenticated, needs
 from api.http.queries import choice, moment
 from api.services import Services
 from servioticy.domain.access import Right
-from servioticy.domain.workflows.costs import Work, cost
+from servioticy.domain.workflows.costs import Work, amounts
 
 PAGE_ROWS = 1_000
 HOUR = 3_600_000
@@ -48,9 +48,7 @@ def blueprint(services: Services) -> Blueprint:
                     "made": made,
                     "failed": failed,
                     "dead": dead,
-                    "processorSeconds": processor_us / 1e6,
-                    "gibibyteHours": work.gibibyte_hours,
-                    "cost": cost(prices, work),
+                    **amounts(prices, work),
                 }
             )
         body: dict[str, Any] = {"data": told}

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
+from functions.files.apart import ask_in_turn
 from functions.files.records import MOST, MOST_BYTES, Bad, BadFile, Portion
 from functions.files.spool import Spool
-from functions.files.store import Files, StillCopied, StoreAway, TakesTooMuch
+from functions.files.store import Files, StillCopied, StoreAway
 from servioticy.apart import asking
 from servioticy.apart.asking import OtherProcess
 from servioticy.domain.workflows.model import MAX_ATOM_BYTES
 from servioticy.domain.workflows.programs import fault_of
-from servioticy.errors import Unavailable
 from servioticy.ports.atoms import Seen
 from servioticy.settings.loading import PREFIX
 from servioticy.turns import Turns
@@ -69,10 +67,9 @@ def _copy_more(partial: _Partial, store: Files, file: Seen) -> None:
 class Columns:
     """Threads may share it: they take turns, and whoever copies a file holds up nobody."""
 
-    def __init__(self, spool: Spool | None = None, most: int = MAX_KEPT_BYTES) -> None:
+    def __init__(self, spool: Spool, most: int = MAX_KEPT_BYTES) -> None:
         """`spool` is for copies, which go with this object."""
-        usual = Path(tempfile.gettempdir()) / f"servioticy-files-{os.getuid()}"
-        self._spool = spool or Spool(usual)
+        self._spool = spool
         self._most = most
         self._process = OtherProcess(
             asking.command("functions.files.columns_process"),
@@ -120,11 +117,7 @@ class Columns:
             "bytes": MOST_BYTES,
             "longest": MAX_ATOM_BYTES,
         }
-        with self._turn(whose):
-            try:
-                answer = self._process.ask(orjson.dumps(request))
-            except Unavailable as error:
-                raise TakesTooMuch(f"it takes too much to read it: {error}") from error
+        answer = ask_in_turn(self._turns, whose, self._process, orjson.dumps(request))
         about, *lines = answer.split(b"\n")
         told = orjson.loads(about)
         if "bad" in told:
@@ -141,15 +134,6 @@ class Columns:
         if told["next"] is None:
             self._forget(key)
         return Portion(atoms, bad, told["next"], processor_us=told["us"])
-
-    @contextmanager
-    def _turn(self, whose: Hashable) -> Iterator[None]:
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(self._turns.turn(whose))
-            except Unavailable as error:
-                raise StoreAway("others' files are read") from error
-            yield
 
     def close(self) -> None:
         """End the process; copies go."""
@@ -211,9 +195,12 @@ class Columns:
     def _reserve(self, tenant: Hashable, size: int) -> None:
         """Make room for a copy, the tenant's own going first. Raises StoreAway: there is none.
 
-        What is being copied stays, whosesoever it is.
+        What is being copied stays, whosesoever it is: so beside the first of its files a tenant
+        has half of the room at most.
         """
-        if self._reserved + size > self._most:
+        own = sum(each.size for key, each in self._partial.items() if key[0] == tenant)
+        is_too_much = own > 0 and own + size > self._most // 2
+        if is_too_much or self._reserved + size > self._most:
             raise StoreAway("other files are copied")
         kept = sum(size for _, size in self._copies.values())
         for key in sorted(self._copies, key=lambda each: each[0] != tenant):

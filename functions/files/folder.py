@@ -83,7 +83,7 @@ class LocalFolder:
         try:
             trusted = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                own = _made(trusted, [*map(os.fsencode, self._below), *folders])
+                own = _inner(trusted, [*self._below, *folders], is_made=True)
             finally:
                 os.close(trusted)
             try:
@@ -158,22 +158,6 @@ def _file(root: int, steps: Sequence[bytes]) -> int:
     return found
 
 
-def _made(root: int, folders: Sequence[bytes]) -> int:
-    """Open a folder below one, and make what is missing on the way. Raises OSError."""
-    if not _NOWHERE.isdisjoint(folders):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    own = os.dup(root)
-    for each in folders:
-        try:
-            with suppress(FileExistsError):
-                os.mkdir(each, 0o755, dir_fd=own)
-            inner = os.open(each, _FOLDER, dir_fd=own)
-        finally:
-            os.close(own)
-        own = inner
-    return own
-
-
 def _put(folder: int, name: bytes, content: bytes) -> None:
     """Write beside, and rename: who reads sees all of it. Raises OSError."""
     beside = b".%b.%b" % (name, secrets.token_hex(8).encode())
@@ -191,13 +175,20 @@ def _put(folder: int, name: bytes, content: bytes) -> None:
     os.fsync(folder)
 
 
-def _inner(root: int, folders: Sequence[bytes]) -> int:
-    """Open a folder below one, and no link on the way. Raises OSError."""
+def _inner(root: int, folders: Sequence[bytes], *, is_made: bool = False) -> int:
+    """Open a folder below one, and no link on the way. Raises OSError.
+
+    `is_made`: what is missing is made, and is there after a power cut, whoever has made it.
+    """
     if not _NOWHERE.isdisjoint(folders):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     own = os.dup(root)
     for each in folders:
         try:
+            if is_made:
+                with suppress(FileExistsError):
+                    os.mkdir(each, 0o755, dir_fd=own)
+                os.fsync(own)
             inner = os.open(each, _FOLDER, dir_fd=own)
         finally:
             os.close(own)

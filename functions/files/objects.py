@@ -13,15 +13,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+from functions.files.apart import ask_in_turn
 from functions.files.opening import Opening, opened
-from functions.files.store import FileRefused, StoreAway, StoreRefuses
-from functions.steps import Result, Task
+from functions.files.store import FileRefused, StoreAway, StoreRefuses, TakesTooMuch
+from functions.steps import Failure, Result, Task
 from servioticy.apart import asking
 from servioticy.apart.asking import OtherProcess
 from servioticy.domain.workflows.model import SinkFiles
 from servioticy.domain.workflows.objects import Object
-from servioticy.domain.workflows.stores import Store
-from servioticy.errors import Unavailable
+from servioticy.domain.workflows.stores import Bucket, Folder, Store
 from servioticy.ports.atoms import Atom
 from servioticy.ports.gathered import Gathered
 from servioticy.settings.loading import PREFIX
@@ -52,10 +52,14 @@ class Writer:
             MAX_FILE_BYTES,
         )
 
-    def file(self, rows: Sequence[bytes], whose: int) -> bytes:
-        """Return these as a file. Raises Unavailable."""
-        with self._turns.turn(whose):
-            return self._process.ask(b"\n".join(rows))
+    def file(self, rows: Sequence[bytes], whose: int) -> tuple[bytes, int]:
+        """Return these as a file, and the microseconds of the processor that it took.
+
+        Raises StoreAway where the turn does not come, and TakesTooMuch.
+        """
+        told = ask_in_turn(self._turns, whose, self._process, b"\n".join(rows))
+        used, _, content = told.partition(b"\n")
+        return content, int(used)
 
     def close(self) -> None:
         """End the process."""
@@ -92,40 +96,49 @@ class Objects:
             step = workflow.sink_step + 1
             return Result(settled=self._gathered.gather(queue, task.instance, ids, step, now))
         until = time.monotonic() + WRITING_SECONDS
+        failed: dict[int, Failure] = {}
         later: dict[int, int] = {}
+        used = 0
         for atom in atoms:
             if time.monotonic() >= until:
                 later[atom.id] = 0
                 continue
-            try:
-                self._write(task, workflow.sink_files, atom)
-            except StoreAway as error:
-                log.warning("store_away", extra={"tenant": queue.tenant, "why": str(error)[:200]})
-                later[atom.id] = AWAY_MS
-            except (FileRefused, StoreRefuses) as error:
-                log.warning(
-                    "store_refuses", extra={"tenant": queue.tenant, "why": str(error)[:200]}
-                )
-                later[atom.id] = REFUSED_MS
-        return Result(later=later)
+            own = self._write(task, workflow.sink_files, atom)
+            failed |= own.failed
+            later |= own.later
+            used += own.processor_us
+        return Result(failed=failed, later=later, processor_us=used)
 
     def close(self) -> None:
         """End what was begun."""
         self._writer.close()
 
-    def _write(self, task: Task, files: SinkFiles, atom: Atom) -> None:
-        queue, object_ = task.queue, Object.read(atom.body)
+    def _write(self, task: Task, files: SinkFiles, atom: Atom) -> Result:
+        """Write the object that this is the ticket of, and charge for it wherever it gets to."""
+        queue, object_, used = task.queue, Object.read(atom.body), 0
+        try:
+            at = self._at(queue.tenant, files)
+            rows = self._gathered.sealed(queue, object_)
+            if rows:
+                content, used = self._writer.file(rows, queue.tenant)
+                name = object_.name(files.prefix, queue.workflow, queue.version)
+                self._open(at).write(name, content)
+            self._gathered.written(queue, task.instance, atom.id, object_)
+        except TakesTooMuch as error:
+            failure = Failure(f"the object cannot be made: {error}")
+            return Result(failed={atom.id: failure}, processor_us=int(1e6 * error.seconds))
+        except StoreAway as error:
+            log.warning("store_away", extra={"tenant": queue.tenant, "why": str(error)[:200]})
+            return Result(later={atom.id: AWAY_MS}, processor_us=used)
+        except (FileRefused, StoreRefuses) as error:
+            log.warning("store_refuses", extra={"tenant": queue.tenant, "why": str(error)[:200]})
+            return Result(later={atom.id: REFUSED_MS}, processor_us=used)
+        return Result(processor_us=used)
+
+    def _at(self, tenant: int, files: SinkFiles) -> Folder | Bucket:
+        """Return where the tenant may write. Raises StoreRefuses."""
         store = self._stores.get(files.store)
-        at = None if store is None else store.of(self._public_id(queue.tenant))
+        at = None if store is None else store.of(self._public_id(tenant))
         if store is None or at is None or not store.is_writable:
             raise StoreRefuses(NO_STORE)
-        rows = self._gathered.sealed(queue, object_)
-        if rows:
-            try:
-                content = self._writer.file(rows, queue.tenant)
-            except Unavailable as error:
-                raise StoreAway(f"no file could be made: {error}") from error
-            self._open(at).write(
-                object_.name(files.prefix, queue.workflow, queue.version), content
-            )
-        self._gathered.written(queue, task.instance, atom.id, object_)
+        return at

@@ -32,7 +32,7 @@ from functions.files.store import (
     TakesTooMuch,
 )
 from functions.files.store import Files as OpenedFiles
-from functions.steps import Failure, Result, Task
+from functions.steps import BEGUN_MS, Failure, Result, Task
 from servioticy.domain.workflows.looking import Place
 from servioticy.domain.workflows.model import CSV, LOOK, PARQUET, Files
 from servioticy.domain.workflows.stores import Bucket, Folder, Store
@@ -106,13 +106,13 @@ class Source:
         self,
         stores: Mapping[str, Store],
         public_id: Callable[[int], str],
-        columns: Columns | None = None,
+        columns: Columns,
         opening: Opening = opened,
     ) -> None:
         """`public_id` tells by what others know a tenant."""
         self._stores = stores
         self._public_id = lru_cache(MAX_TENANTS)(public_id)
-        self._columns = columns or Columns()
+        self._columns = columns
         self._lock = threading.Lock()
         self._resting: dict[tuple[int, str], tuple[float, int]] = {}
         """Stores that let us do nothing: until when they are not asked, and how long that is."""
@@ -164,13 +164,13 @@ class Source:
         later: dict[int, int] = {}
         used = 0
         for place, atom in enumerate(atoms):
-            ticket, began = Ticket.read(atom.body), time.monotonic()
+            ticket = Ticket.read(atom.body)
             try:
                 if at is None:
                     raise StoreRefuses(NO_STORE)
                 portion = self._cut(tenant, self._open(at), files, ticket)
             except StillCopied:
-                later[atom.id] = 0
+                later[atom.id] = BEGUN_MS
             except StoreAway as error:
                 log.warning("store_away", extra={"tenant": tenant, "why": str(error)[:200]})
                 later[atom.id] = AWAY_MS
@@ -182,7 +182,7 @@ class Source:
             except FileRefused as error:
                 failed[atom.id] = Failure(f"{ticket.file.key[:200]}: {error}")
             except TakesTooMuch as error:
-                used += int(1e6 * (time.monotonic() - began))  # it has ended, and tells no time
+                used += int(1e6 * error.seconds)
                 failed[atom.id] = Failure(f"{ticket.file.key[:200]}: {error}")
             except (BadFile, FileGone) as error:
                 failed[atom.id] = Failure(f"{ticket.file.key[:200]}: {error}", True)

@@ -23,7 +23,13 @@ class StoreRefuses(ServioticyError):
 
 
 class TakesTooMuch(ServioticyError):
-    """Reading the file took more than it may: perhaps it is the file, perhaps the machine."""
+    """Reading the file, or making it, took more than it may: perhaps it is the file, perhaps the
+    machine."""
+
+    def __init__(self, why: str, seconds: float = 0.0) -> None:
+        super().__init__(why)
+        self.seconds = seconds
+        """for which the process was at it that has ended, and tells nothing of its processor"""
 
 
 class FileRefused(ServioticyError):

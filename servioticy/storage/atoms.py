@@ -124,9 +124,11 @@ class PostgresAtoms:
         self._rows("drop", _of(queue))
 
     def forget(self, now_ms: int) -> None:
-        """Let instances go that were killed, and counts of what is gone."""
+        """Let go instances that were killed, counts of what is gone, and what became a dead letter
+        as a whole object, with that."""
         self._rows("end_old", {"now": now_ms})
         self._rows("forget_counts", {})
+        PostgresGathered(self._database).forget(now_ms)
 
     def begin(self, queue: Queue, now_ms: int, ends_ms: int) -> int:
         """Return the number of a new instance."""

@@ -15,6 +15,8 @@ from servioticy.storage.queries import queries
 
 KEPT_MS = 48 * HOUR_MS
 """So long it is known which numbers an hour has had."""
+MOST_FORGOTTEN = 10
+"""Objects that are let go at once."""
 
 
 class PostgresGathered:
@@ -47,7 +49,7 @@ class PostgresGathered:
         return int(count)
 
     def _open(self, own: Mapping[str, object]) -> int | None:
-        """Return the number of the object that is open; None: the workflow is gone."""
+        """Return the number of the object that is open; None: the workflow is gone, or not now."""
         for _ in range(3):  # another one makes it first, and seals it: not twice in a moment
             if rows := self._rows("open", own):
                 return int(rows[0][0])
@@ -73,6 +75,12 @@ class PostgresGathered:
     def held(self) -> dict[int, int]:
         """Return how many bytes are gathered, by tenant."""
         return {int(tenant): int(size) for tenant, size in self._rows("held", {})}
+
+    def forget(self, now_ms: int) -> None:
+        """Let go what is gathered for objects that are dead letters no more."""
+        names = ("tenant", "workflow", "version", "hour", "number")
+        for row in self._rows("lost", {"before": now_ms - KEPT_MS, "most": MOST_FORGOTTEN}):
+            self._rows("forget_lost", dict(zip(names, row, strict=True)))
 
     def _rows(self, name: str, values: Mapping[str, object]) -> list[Row]:
         return self._database.rows(self._sql[name], values)

@@ -10,6 +10,7 @@ import pytest
 from waiting import until
 from workflow_builders import a_document, a_queue, a_workflow
 
+from functions.steps import BEGUN_MS
 from servioticy.domain.workflows import looking
 from servioticy.domain.workflows.looking import Place
 from servioticy.domain.workflows.model import CUT, LOOK
@@ -306,3 +307,16 @@ def test_a_look_that_meets_a_new_version_is_the_last_of_the_old_one(
     assert owner.rows("SELECT step, version FROM atoms") == []
     assert known(owner) == []
     other.close()
+
+
+def test_a_file_that_is_begun_goes_on_before_those_that_nobody_has_begun(
+    atoms: PostgresAtoms,
+) -> None:
+    """Though they wait for longer: so few are copied at a time."""
+    looked(atoms, "old", "new")
+    old, new = atoms.take(TO_CUT, 1, 2, NOW, UNTIL)
+    atoms.give_back(TO_CUT, 1, {old.id: NOW, new.id: NOW + BEGUN_MS}, counts=False)
+
+    (found,) = atoms.take(TO_CUT, 1, 1, NOW, UNTIL)
+
+    assert (orjson.loads(found.body)["key"], found.id) == ("new", new.id)

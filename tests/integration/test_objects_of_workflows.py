@@ -15,7 +15,8 @@ from pyarrow import parquet
 from waiting import until
 from workflow_builders import a_document, a_queue, a_workflow
 
-from functions.files.objects import Objects, Writer
+from functions.files import table_process
+from functions.files.objects import AWAY_MS, Objects, Writer
 from functions.files.store import FileRefused, StoreAway, StoreRefuses
 from functions.steps import Result, Task
 from servioticy.domain.workflows.objects import HOUR_MS, LATE_MS, Object
@@ -25,6 +26,7 @@ from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.database import Database
 from servioticy.storage.gathered import PostgresGathered
 from servioticy.storage.roles import Role
+from servioticy.turns import Turns
 
 SINK: dict[str, Any] = {"parquet": {"store": "lake", "prefix": "out/"}}
 READ = a_workflow("clean", sink=SINK)
@@ -112,7 +114,10 @@ def test_atoms_of_an_hour_are_one_object_that_everybody_reads(world: World) -> N
     assert world.objects() == {}
 
     world.end_hour()
-    assert world.work(2) == Result()
+    result = world.work(2)
+    assert result is not None
+    assert result._replace(processor_us=0) == Result()
+    assert result.processor_us > 0
 
     rows = [
         {"n": 1.0, "t": "a", "o": None},
@@ -162,13 +167,13 @@ def test_who_is_killed_before_he_has_said_so_has_written_the_same(
 def test_what_is_much_is_written_before_its_hour_is_over(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the border, to the byte; and its number is not given again when it is written."""
-    monkeypatch.setattr(storage, "MAX_OBJECT_BYTES", 16)
+    """At the border, to the byte, with 100 beside each; its number is not given again."""
+    monkeypatch.setattr(storage, "MAX_OBJECT_BYTES", 216)
     world.put(b'{"n":1}', b'{"n":22}')
     world.work(1)
     assert world.work(2) is None
-    assert world.gathered.held() == {1: 15}
-    assert world.atoms.held(1)[1] > 15
+    assert world.gathered.held() == {1: 215}
+    assert world.atoms.held(1)[1] > 215
 
     world.put(b"{}")
     world.work(1)
@@ -202,6 +207,43 @@ def test_while_the_store_is_away_all_is_kept(
     world.work(2)
 
     assert world.objects() == {FIRST: [{"n": 1}]}
+
+
+def test_an_object_that_cannot_be_made_has_had_an_attempt(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would be tried without end, in the process that makes all others'."""
+    world.put(b'{"n":1}')
+    world.work(1)
+    world.end_hour()
+    with monkeypatch.context() as patch:
+        patch.setattr(world.step._writer._process, "command", ("false",))
+        result = world.work(2)
+    assert result is not None
+    (failure,) = result.failed.values()
+    assert failure.reason.startswith("the object cannot be made: it takes too much")
+    assert (failure.is_hopeless, result.later) == (False, {})
+    assert result.processor_us > 0
+
+    world.now += 100_000
+    world.work(2)
+
+    assert world.objects() == {FIRST: [{"n": 1}]}
+
+
+def test_an_object_whose_turn_does_not_come_has_had_none(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.put(b'{"n":1}')
+    world.work(1)
+    world.end_hour()
+    turns = Turns(0.0)
+    monkeypatch.setattr(world.step._writer, "_turns", turns)
+    with turns.turn(2):
+        result = world.work(2)
+
+    assert result is not None
+    assert (list(result.later.values()), result.failed) == ([AWAY_MS], {})
 
 
 def test_who_seals_waits_for_who_gathers(world: World, dsn: str) -> None:
@@ -240,6 +282,45 @@ def test_atoms_of_a_workflow_that_is_gone_go(world: World) -> None:
     assert world.owner.rows("SELECT 1 FROM atoms") == []
 
 
+def test_atoms_stay_where_others_were_each_time_faster_to_make_an_object(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workflow is there: they are gathered when they are shown again."""
+    world.put(b'{"n":1}')
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresGathered, "_open", lambda *_: None)
+        result = world.work(1)
+    assert result is not None
+    assert result.settled == 0
+    assert len(world.owner.rows("SELECT 1 FROM atoms")) == 1
+
+    world.now += 100_000
+    result = world.work(1)
+    assert result is not None
+    assert result.settled == 1
+
+
+def test_what_is_gathered_goes_with_its_dead_letter(world: World) -> None:
+    """Before that it can be redriven; after it nobody could write it, and it would count in the
+    quota for ever."""
+    world.put(b'{"n":1}')
+    world.work(1)
+    world.end_hour()
+    later = world.now + 49 * HOUR_MS
+    world.atoms.forget(later)
+    (ticket,) = world.atoms.take(TO_WRITE, 1, 1, world.now, world.now + 90_000)
+    world.atoms.bury(TO_WRITE, 1, {ticket.id: "no"}, world.now)
+    world.atoms.forget(later)
+    world.owner.rows("DELETE FROM dead_atoms")
+    world.atoms.forget(world.now)
+    assert world.gathered.held() == {1: 107}
+
+    world.atoms.forget(later)
+
+    assert world.gathered.held() == {}
+    assert world.owner.rows("SELECT 1 FROM gathered_atoms") == []
+
+
 def test_what_does_not_go_together_is_text(tmp_path: Path) -> None:
     """Numbers and texts, numbers too large, objects without members, what is always null."""
     writer = Writer()
@@ -247,9 +328,11 @@ def test_what_does_not_go_together_is_text(tmp_path: Path) -> None:
         b'{"a":1,"b":9223372036854775808,"c":{},"d":null,"e":[],"f":true}',
         b'{"a":"x","b":1,"c":{},"d":null,"e":[null],"f":1}',
     ]
-    (tmp_path / "f").write_bytes(writer.file(rows, 1))
+    content, used = writer.file(rows, 1)
+    (tmp_path / "f").write_bytes(content)
     writer.close()
 
+    assert used > 0
     assert parquet.read_table(tmp_path / "f").to_pylist() == [
         {"a": "1", "b": "9223372036854775808", "c": "{}", "d": None, "e": "[]", "f": "true"},
         {"a": "x", "b": "1", "c": "{}", "d": None, "e": "[null]", "f": "1"},
@@ -259,8 +342,8 @@ def test_what_does_not_go_together_is_text(tmp_path: Path) -> None:
 def test_with_too_many_columns_an_atom_is_one(tmp_path: Path) -> None:
     writer = Writer()
     row = orjson.dumps({f"n{n}": n for n in range(1_001)})
-    (tmp_path / "f").write_bytes(writer.file([row, b"{}"], 1))
-    (tmp_path / "g").write_bytes(writer.file([b"{}"], 1))
+    (tmp_path / "f").write_bytes(writer.file([row, b"{}"], 1)[0])
+    (tmp_path / "g").write_bytes(writer.file([b"{}"], 1)[0])
     writer.close()
 
     assert parquet.read_table(tmp_path / "f").to_pylist() == [
@@ -268,6 +351,15 @@ def test_with_too_many_columns_an_atom_is_one(tmp_path: Path) -> None:
         {"atom": "{}"},
     ]
     assert parquet.read_table(tmp_path / "g").to_pylist() == [{"atom": "{}"}]
+
+
+def test_with_too_many_cells_an_atom_is_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names times rows: a thousand other ones in each would take all memory there is."""
+    monkeypatch.setattr(table_process, "MAX_CELLS", 4)
+    rows = [b'{"a":1}', b'{"b":2}', b'{"a":3}']
+
+    assert table_process.table_of(rows[:2]).column_names == ["a", "b"]
+    assert table_process.table_of(rows).to_pylist() == [{"atom": each.decode()} for each in rows]
 
 
 def _killed(*_: object) -> int:

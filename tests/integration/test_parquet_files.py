@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from functions.files.records import BadFile
 from functions.files.spool import Spool
 from functions.files.store import StillCopied, StoreAway, TakesTooMuch
 from servioticy.ports.atoms import Seen
+from servioticy.turns import Turns
 
 
 class Store:
@@ -356,6 +359,50 @@ def test_a_file_is_copied_a_while_at_a_time(
         own.rows(store, store.file, "d", 0)
     assert [key[0] for key in own._partial] == ["d"]
     own.close()
+
+
+def test_a_tenant_has_half_of_the_room_for_copies_beside_its_first_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has begun is kept for minutes, and another one's file has a place beside it."""
+    monkeypatch.setattr(files, "COPY_SECONDS", 0.0)
+    monkeypatch.setattr(files, "PART", 1)
+    own = Columns(Spool(tmp_path / "copies"), most=100)
+
+    def begin(whose: str, key: str, size: int) -> None:
+        own.rows(Store(b"x" * size), Seen(key, "1", size), whose, 0)
+
+    with pytest.raises(StillCopied):
+        begin("many", "a", 60)
+    with pytest.raises(StoreAway, match="copied"):
+        begin("many", "b", 40)
+    with pytest.raises(StillCopied):
+        begin("one", "a", 40)
+    own.close()
+
+
+def test_waiting_for_a_turn_is_not_what_reading_took(
+    columns: Columns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who does not get one may read later; who gets one late is charged from then on."""
+    store = written([{"n": 1}], tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(columns, "_turns", Turns(0.0))
+        with columns._turns.turn("other"), pytest.raises(StoreAway, match="turn"):
+            columns.rows(store, store.file, "waits", 0)
+    turn = columns._turns.turn("other")
+    turn.__enter__()
+    ends = threading.Timer(1.0, lambda: turn.__exit__(None, None, None))
+    with monkeypatch.context() as patch:
+        patch.setattr(columns._process, "command", ("false",))
+        columns._process.stop()
+        began = time.monotonic()
+        ends.start()
+        with pytest.raises(TakesTooMuch) as told:
+            columns.rows(store, store.file, "waits", 0)
+        seconds = time.monotonic() - began
+
+    assert 0 < told.value.seconds <= seconds - 0.9
 
 
 def test_copies_of_who_was_killed_go_when_the_next_one_begins(tmp_path: Path) -> None:

@@ -180,6 +180,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "left_behind.claim_codes": ({"claim_codes", "service_objects"}, OLD),
     "left_behind.templates": ({"templates", "template_objects"}, OLD),
     "gathered.held": ({"workflow_objects"}, FUNCTIONS),
+    "gathered.lost": ({"workflow_objects", "atoms", "dead_atoms"}, FUNCTIONS),
     "atoms.waiting": ({"atoms", "atom_counts"}, FUNCTIONS),
     "atoms.due": ({"atoms"}, FUNCTIONS),
     "atoms.note": ({"atoms"}, "what was done for all is noted together"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from workflow_builders import CODE, a_workflow
 
-from servioticy.domain.workflows.costs import MILLION, Work, cost, estimate
+from servioticy.domain.workflows.costs import MILLION, Work, amounts, cost, estimate
 from servioticy.settings.outward import Usage
 
 PRICES = Usage(
@@ -23,6 +23,11 @@ def test_a_step_costs_by_atoms_processor_and_memory() -> None:
 
     assert cost(PRICES, work) == pytest.approx(1.0 + 3.6 / 3_600 + 0.36)
     assert cost(Usage(), Work()) == 0
+    assert amounts(PRICES, work) == {
+        "processorSeconds": 1.0,
+        "gibibyteHours": 1.0,
+        "cost": cost(PRICES, work),
+    }
 
 
 def test_without_measurements_it_is_said_what_is_assumed() -> None:

@@ -162,6 +162,19 @@ def test_nothing_of_a_document_is_markup_in_its_picture() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sink", "words"),
+    [
+        ({"collect": {}}, "collected"),
+        ({"none": {}}, "nowhere"),
+        ({"callback": {"url": "https://a.example/"}}, "https://a.example/"),
+        ({"parquet": {"store": "lake"}}, "parquet in lake"),
+    ],
+)
+def test_a_picture_says_where_atoms_go(sink: dict[str, Any], words: str) -> None:
+    assert f">{words}<" in picture(a_workflow(sink=sink))
+
+
+@pytest.mark.parametrize(
     ("atom", "fault"),
     [
         (b"{}", ""),

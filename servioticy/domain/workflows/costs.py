@@ -42,6 +42,15 @@ def cost(prices: Usage, work: Work) -> float:
     )
 
 
+def amounts(prices: Usage, work: Work) -> dict[str, float]:
+    """Return what a step's work took, and costs, as it is told."""
+    return {
+        "processorSeconds": work.processor_us / 1e6,
+        "gibibyteHours": work.gibibyte_hours,
+        "cost": cost(prices, work),
+    }
+
+
 def estimate(
     workflow: Workflow,
     memory_mib: Mapping[int, int],
@@ -92,8 +101,6 @@ def estimate(
 def _told(prices: Usage, work: Work, *, is_measured: bool) -> dict[str, Any]:
     return {
         "atoms": round(work.atoms),
-        "processorSeconds": work.processor_us / 1e6,
-        "gibibyteHours": work.gibibyte_hours,
-        "cost": cost(prices, work),
+        **amounts(prices, work),
         "measured": is_measured,
     }

@@ -23,7 +23,8 @@ HOUR_MS = 3_600_000
 LATE_MS = 5_000
 """After the end of an hour its object is written: clocks of machines may be so far apart."""
 MAX_OBJECT_BYTES = 32 * 1024 * 1024
-"""Of atoms as JSON; with more an object is written before its hour is over."""
+"""Of atoms as JSON, each with 100 bytes beside it; with more an object is written before its hour
+is over."""
 
 
 class Object(NamedTuple):

@@ -51,6 +51,8 @@ def _about(workflow: Workflow, name: str) -> str:
         return f"stream {workflow.source.stream}" if workflow.source else "HTTP"
     if name != SINK:
         return ""
-    kinds = {COLLECT: "collected", NONE: "nowhere", CALLBACK: workflow.sink_url}
-    stream = workflow.sink_stream
-    return f"stream {stream.stream}" if stream else kinds[workflow.sink]
+    if workflow.sink_stream is not None:
+        return f"stream {workflow.sink_stream.stream}"
+    if workflow.sink_files is not None:
+        return f"parquet in {workflow.sink_files.store}"
+    return {COLLECT: "collected", NONE: "nowhere", CALLBACK: workflow.sink_url}[workflow.sink]

@@ -34,19 +34,24 @@ VALUES (%(tenant)s, %(workflow)s, %(version)s, %(step)s, %(at)s, %(now)s, %(tick
 
 -- gather --
 -- Atoms that have come to the sink are in an object now: of those that are still this instance's.
+-- Without an object they go only where the workflow is gone.
+-- Bytes are counted with what a row takes beside its text.
 WITH done AS (
     DELETE FROM atoms
      WHERE id = ANY(%(ids)s::bigint[])
        AND tenant_id = %(tenant)s
        AND taken_by = %(instance)s
+       AND (%(number)s::integer IS NOT NULL
+            OR NOT EXISTS (SELECT FROM workflows
+                            WHERE id = %(workflow)s AND tenant_id = %(tenant)s))
     RETURNING id, body
 ), kept AS (
     INSERT INTO gathered_atoms (tenant_id, workflow, version, hour, number, body)
     SELECT %(tenant)s, %(workflow)s, %(version)s, %(hour)s, %(number)s, done.body
       FROM done
-     WHERE %(number)s IS NOT NULL
+     WHERE %(number)s::integer IS NOT NULL
      ORDER BY done.id
-    RETURNING octet_length(body) AS size
+    RETURNING octet_length(body) + 100 AS size
 )
 SELECT (SELECT count(*) FROM done), (SELECT coalesce(sum(size), 0)::bigint FROM kept);
 
@@ -138,3 +143,40 @@ SELECT tenant_id, sum(bytes)::bigint
   FROM workflow_objects
  WHERE bytes > 0
  GROUP BY tenant_id;
+
+-- lost --
+-- Between tenants: what nobody can write any more is asked of all.
+-- Objects whose tickets were dead letters, and are no more: some of them.
+SELECT tenant_id, workflow, version, hour, number
+  FROM workflow_objects AS own
+ CROSS JOIN LATERAL (SELECT '{"hour":' || hour || ',"number":' || number || '}' AS body) AS ticket
+ WHERE bytes > 0
+   AND hour < %(before)s
+   AND NOT EXISTS (SELECT FROM atoms
+                    WHERE atoms.tenant_id = own.tenant_id
+                      AND atoms.workflow = own.workflow
+                      AND atoms.version = own.version
+                      AND atoms.body = ticket.body)
+   AND NOT EXISTS (SELECT FROM dead_atoms
+                    WHERE dead_atoms.tenant_id = own.tenant_id
+                      AND dead_atoms.workflow = own.workflow
+                      AND dead_atoms.version = own.version
+                      AND dead_atoms.body = ticket.body)
+ LIMIT %(most)s;
+
+-- forget_lost --
+-- One of them, with its atoms.
+WITH gone AS (
+    DELETE FROM gathered_atoms
+     WHERE workflow = %(workflow)s
+       AND tenant_id = %(tenant)s
+       AND version = %(version)s
+       AND hour = %(hour)s
+       AND number = %(number)s
+)
+DELETE FROM workflow_objects
+ WHERE workflow = %(workflow)s
+   AND tenant_id = %(tenant)s
+   AND version = %(version)s
+   AND hour = %(hour)s
+   AND number = %(number)s;

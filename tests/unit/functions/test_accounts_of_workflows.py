@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -26,8 +26,10 @@ class Store:
         self.spent: dict[Spent, int] = {}
         self.given: dict[Given, int] = {}
         self.is_away = False
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def note(self, works: Works) -> None:
+        self.meanwhile()
         if self.is_away:
             raise Unavailable("away")
         self.works += works
@@ -84,3 +86,27 @@ def test_so_many_steps_are_counted_while_it_is_away(monkeypatch: pytest.MonkeyPa
 
     assert sorted(each.workflow for each in store.works) == ["a", "b"]
     assert len(store.given) == 2
+
+
+def test_what_is_noted_while_it_does_not_answer_counts_among_so_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else receivers would be added without end, as long as it is away."""
+    monkeypatch.setattr(accounts, "MAX_COUNTED", 2)
+    store = Store()
+    own = Accounts(store, store)
+
+    def note(*names: str) -> None:
+        for each in names:
+            own.note(a_task(1, workflow=each), Done(1, 0, 0, 0, 0))
+
+    note("a", "b")
+    store.is_away, store.meanwhile = True, lambda: note("b", "c")
+    own.settle()
+    store.is_away, store.meanwhile = False, lambda: None
+    own.settle()
+
+    assert {each.service_object: count for each, count in store.given.items()} == {
+        "workflow:b": 2,
+        "workflow:c": 1,
+    }

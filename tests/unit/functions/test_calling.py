@@ -11,6 +11,7 @@ from socketserver import TCPServer
 from typing import Any
 
 import pytest
+from waiting import until
 from workflow_builders import a_queue, a_workflow, an_atom
 
 from functions import calling, sinks
@@ -148,7 +149,7 @@ def test_who_is_not_there_is_told(server: Server) -> None:
     server.shutdown()
     server.server_close()
 
-    found = Caller(Rules(["127.0.0.0/8"])).post(f"http://127.0.0.1:{port}/", b"{}", {})
+    found = Caller(Rules(["127.0.0.0/8"])).post(1, f"http://127.0.0.1:{port}/", b"{}", {})
 
     assert found == Outcome(0, found.reason)
     assert "ConnectionRefused" in found.reason
@@ -173,7 +174,7 @@ def test_whoever_goes_on_without_an_answer_has_one_deadline(
         drips = threading.Thread(target=_drip, args=(listening, again), daemon=True)
         drips.start()
         url = f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/"
-        found = Caller(Rules(["127.0.0.0/8"])).post(url, b"{}", {})
+        found = Caller(Rules(["127.0.0.0/8"])).post(1, url, b"{}", {})
         drips.join(60)
 
     assert found == Outcome(0, "no answer within 0.5 seconds")
@@ -210,7 +211,56 @@ def test_what_has_answered_has_answered_however_its_answer_ends(
         thread = threading.Thread(target=answers, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        found = Caller(Rules(["127.0.0.0/8"])).post(url, b"{}", {})
+        found = Caller(Rules(["127.0.0.0/8"])).post(1, url, b"{}", {})
         thread.join(60)
 
     assert found == Outcome(200, "Fine")
+
+
+def test_names_that_nobody_answers_for_keep_the_places_of_their_tenant_alone(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For as long as they are looked for, though nobody waits for them any more."""
+    asked: list[str] = []
+    answered = threading.Event()
+    real = socket.getaddrinfo
+
+    def getaddrinfo(host: str, *others: Any, **more: Any) -> Any:
+        asked.append(host)
+        if host == "silent.example":
+            answered.wait(60)
+            raise OSError("no such name")
+        return real(host, *others, **more)
+
+    monkeypatch.setattr(calling.socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(calling, "MAX_OF_A_TENANT", 2)
+    monkeypatch.setattr(calling, "MOST_RESOLVING", 3)
+    caller = Caller(Rules(["127.0.0.0/8"]))
+    with monkeypatch.context() as patch:
+        patch.setattr(calling, "SECONDS", 0.1)
+        for _ in range(3):
+            assert caller.post(1, "http://silent.example/", b"{}", {}).status == 0
+        until(lambda: asked == ["silent.example"] * 2)
+        assert "no answer" in caller.post(1, server.url, b"{}", {}).reason
+
+    assert caller.post(2, server.url, b"{}", {}).status == 204
+    answered.set()
+    until(lambda: caller._resolving_of == {})
+    assert caller.post(1, server.url, b"{}", {}).status == 204
+
+
+def test_where_nobody_can_look_for_a_name_its_place_is_given_back(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller = Caller(Rules(["127.0.0.0/8"]))
+    real = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "resolving":
+            raise RuntimeError("can't start new thread")
+        real(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+
+    assert "can't start" in caller.post(1, server.url, b"{}", {}).reason
+    assert caller._resolving_of == {}

@@ -239,6 +239,25 @@ def test_a_file_is_written_as_a_whole_in_the_place_of_another(tmp_path: Path) ->
     assert [each.name for each in (tmp_path / "t1" / "a" / "b").iterdir()] == ["c"]
 
 
+def test_folders_that_are_made_are_there_after_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the file, which was said to be written, would be in none."""
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    LocalFolder(str(tmp_path), below=["t1"]).write("a/b/c", b"1")
+
+    *above, _file, own = synced
+    assert above == [str(tmp_path), str(tmp_path / "t1"), str(tmp_path / "t1" / "a")]
+    assert own == str(tmp_path / "t1" / "a" / "b")
+
+
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     outside = put(tmp_path / "outside" / "file", b"before")
     inside = tmp_path / "inside"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -161,19 +162,24 @@ def test_a_program_that_does_not_answer_has_had_an_attempt() -> None:
 
 
 def test_a_late_answer_is_nobodys() -> None:
-    late: list[Question] = []
+    """It is not the next one's, and it is not kept."""
 
     def answer(question: Question) -> Reply | None:
-        late.append(question)
-        return None if len(late) == 1 else reply(question, (0, b'{"late":%d}' % len(late)))
+        return None if len(programs.asked) == 1 else reply(question, (0, b'{"own":1}'))
 
     programs = Programs(answer)
-    with running(programs, seconds=0.05) as step:
-        assert step.work(TASK, [an_atom(1)]).failed
-        with programs._replied:
-            programs._replies.append(reply(late[0], (0, b'{"late":1}')))
-    with running(programs) as step:
-        assert step.work(TASK, [an_atom(2)]).done == {2: [b'{"late":2}']}
+    asking = Asking(programs)
+    program = Program(7, "model", 3)
+    with pytest.raises(TimeoutError):
+        asking.ask(program, "w/score", [b"{}"], time.monotonic())
+    with programs._replied:
+        programs._replies.append(reply(programs.asked[0], (0, b'{"late":1}')))
+    found = asking.ask(program, "w/score", [b"{}"], time.monotonic() + SECONDS)
+
+    assert found is not None
+    assert found.outputs == [ProgramOutput(0, None, b'{"own":1}')]
+    assert asking._replies == {}
+    asking.close()
 
 
 def test_a_program_that_is_gone_is_told() -> None:

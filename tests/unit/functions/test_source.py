@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -10,6 +11,7 @@ import pytest
 from workflow_builders import a_queue, a_workflow, an_atom
 
 from functions.files import records, source
+from functions.files.columns import Columns
 from functions.files.source import (
     AWAY_MS,
     LONGEST_REFUSED_MS,
@@ -18,6 +20,7 @@ from functions.files.source import (
     Source,
     Ticket,
 )
+from functions.files.spool import Spool
 from functions.files.store import (
     FileGone,
     FileRefused,
@@ -27,7 +30,7 @@ from functions.files.store import (
     StoreRefuses,
     TakesTooMuch,
 )
-from functions.steps import Failure, Result, Task
+from functions.steps import BEGUN_MS, Failure, Result, Task
 from servioticy.domain.workflows.looking import Place
 from servioticy.domain.workflows.model import CUT, LOOK
 from servioticy.domain.workflows.stores import stores
@@ -61,11 +64,15 @@ class Store:
         return self.content[start : start + length]
 
 
+def source_of(own: Store) -> Source:
+    unused = Columns(Spool(Path("unused")))
+    return Source(STORES, lambda tenant: f"t{tenant}", unused, opening=lambda _at: own)
+
+
 def worked(own: Store, step: int, body: bytes, **files: Any) -> Result:
     document = {"store": "in", "format": "ndjson", **files}
     task = Task(a_queue(step=step), a_workflow(source={"files": document}), "1.0")
-    found = Source(STORES, lambda tenant: f"t{tenant}", opening=lambda _at: own)
-    return found.work(task, [an_atom(7, body=body)])
+    return source_of(own).work(task, [an_atom(7, body=body)])
 
 
 def ticket(store: Store, **more: Any) -> bytes:
@@ -185,7 +192,7 @@ def test_only_so_many_records_are_no_atoms(monkeypatch: pytest.MonkeyPatch) -> N
         (TakesTooMuch("no"), Result(failed={7: Failure("a: no")})),
         (FileGone("gone"), Result(failed={7: Failure("a: gone", True)})),
         (FileRefused("no"), Result(failed={7: Failure("a: no")})),
-        (StillCopied("more"), Result(later={7: 0})),
+        (StillCopied("more"), Result(later={7: BEGUN_MS})),
     ],
 )
 def test_what_is_away_is_waited_for_and_what_is_gone_is_dead(
@@ -195,6 +202,17 @@ def test_what_is_away_is_waited_for_and_what_is_gone_is_dead(
     store = Store(error=error)
 
     assert worked(store, CUT, ticket(store))._replace(processor_us=0) == expected
+
+
+def test_of_a_file_that_takes_too_much_only_the_time_of_reading_it_is_charged() -> None:
+    """Others' turns, and copying it, take no processor."""
+    store = Store(error=TakesTooMuch("no", 3.0))
+
+    result = worked(store, CUT, ticket(store))
+
+    assert 3_000_000 <= result.processor_us < 4_000_000
+    store.error = TakesTooMuch("no")
+    assert worked(store, CUT, ticket(store)).processor_us < 1_000_000
 
 
 def test_tickets_are_read_as_they_were_written() -> None:
@@ -214,7 +232,7 @@ def test_a_store_that_refuses_is_asked_by_one_that_waits_and_ever_more_seldom(
     monkeypatch.setattr(source.time, "monotonic", lambda: now[0])
     document = {"store": "in", "format": "ndjson"}
     task = Task(a_queue(step=CUT), a_workflow(source={"files": document}), "")
-    own = Source(STORES, lambda tenant: f"t{tenant}", opening=lambda _at: store)
+    own = source_of(store)
     waiting = [an_atom(n, body=ticket(store)) for n in range(4)]
 
     def work() -> Result:
