@@ -19,7 +19,17 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from benchmarks import ground, travelling
-from benchmarks.packages import CONSUMER, ENTRIES, LOOP, NAME, SPARK, STORM, STREAMS, package
+from benchmarks.packages import (
+    CONSUMER,
+    ENTRIES,
+    LOOP,
+    NAME,
+    NO_VARIABLES,
+    SPARK,
+    STORM,
+    STREAMS,
+    package,
+)
 from benchmarks.travelling import Travelling
 from monitoring.analysis import boxes, clocks, steps
 from monitoring.analysis.analysing import Analysis, Spread, gathered, spread
@@ -33,7 +43,6 @@ from servioticy.settings import Settings, changed, to_environment
 PAUSES = {"1 s": 1.0, "10 ms": 0.01}
 SECONDS = 3_600
 OUTPUT, IDLE, SUMMARY = "output", "output, idle", "summary"
-NO_VARIABLES: Mapping[str, str] = {}
 
 
 class Size(NamedTuple):

@@ -96,8 +96,9 @@ def measure(settings: Settings, atoms: int, kills: int) -> None:
         program = _Program(stores.settings)
         began = time.monotonic()
         try:
-            done = killed = 0
-            while done < atoms or owner.rows("SELECT 1 FROM atoms LIMIT 1"):
+            killed = 0
+            # One that is lost, or becomes a dead letter, never comes: the queue tells the end.
+            while owner.rows("SELECT 1 FROM atoms LIMIT 1"):
                 time.sleep(LOOK_SECONDS)
                 done = _count(owner)
                 while killed < kills and done >= (killed + 1) * atoms // (kills + 1):

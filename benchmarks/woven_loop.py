@@ -17,11 +17,12 @@ from servioticy.settings import Settings
 
 EVERYTHING = (
     *("api.request", "ingest.*", "pipeline.*", "pipeline.stages.*", "program.*"),
-    *("operator.call", "sandbox.frame", "storage.store", "delivery.*"),
+    *("sandbox.frame", "storage.store", "delivery.*"),
 )
-"""All steps that have a name."""
-SETTLE_SECONDS = 5.0
-"""Each process looks at the file once a second."""
+"""All steps that have a name and that a process here has: there is no operator to call."""
+SETTLE_SECONDS = 60.0
+LOOK_SECONDS = 2.0
+"""Each process looks at the file once a second: who has it to tell has told it by then."""
 
 
 class Turn(NamedTuple):
@@ -69,18 +70,32 @@ def run(
 def woven(settings: Settings, sample: float | None) -> Iterator[None]:
     """Have everything woven in all processes meanwhile. Raises Unavailable where it is not."""
     file = file_of(settings)
-    if sample is not None:
-        aspects = [f'[[aspect]]\npointcut = "{each}"\nsample = {sample}\n' for each in EVERYTHING]
-        file.write_text("\n".join(aspects), encoding="utf-8")
-    time.sleep(SETTLE_SECONDS)
     try:
-        told = status.of(settings)
-        wrong = [each.pointcut for each in told.pointcuts if each.woven < each.of]
-        if wrong or bool(told.processes) != (sample is not None):
-            raise Unavailable(f"not woven as it should be: {status.lines(told)}")
+        _settle(settings, is_woven=False)  # else what was woven before would pass for this
+        if sample is not None:
+            file.write_text("\n".join(_aspects(sample)), encoding="utf-8")
+            _settle(settings, is_woven=True)
         yield
     finally:
         file.unlink(missing_ok=True)
+
+
+def _aspects(sample: float) -> list[str]:
+    return [f'[[aspect]]\npointcut = "{each}"\nsample = {sample}\n' for each in EVERYTHING]
+
+
+def _settle(settings: Settings, *, is_woven: bool) -> None:
+    """Wait until all is woven, or nothing is. Raises Unavailable where that does not come."""
+    until, before = time.monotonic() + SETTLE_SECONDS, -1
+    while True:
+        told = status.of(settings)
+        count = len(told.processes)
+        if (told.is_well if is_woven else not count) and count == before:
+            return
+        if time.monotonic() > until:
+            raise Unavailable(f"not woven as it should be: {status.lines(told)}")
+        before = count
+        time.sleep(LOOK_SECONDS)
 
 
 def _middle(turns: list[Turn]) -> Turn:

@@ -3,7 +3,7 @@
 A tenant with a stream of 2,000 updates on a platform of its own; browser, platform and whoever
 sends share the machine. A tenant that has nothing goes through the first visit. Each page is
 opened by a browser that knows nothing, and once more. Then a stream's page is open while its
-device sends faster and faster: points that are drawn, and frames that the browser makes meanwhile.
+device sends faster and faster: points that it hears, and frames that the browser makes meanwhile.
 At last the same page stays open under a steady rate, and its memory is looked at, each time after
 a collection of what is left over.
 """
@@ -67,7 +67,7 @@ def _browser() -> Iterator[Browser]:
         from playwright.sync_api import sync_playwright
     except ImportError as error:
         raise SetupError(
-            "this benchmark drives a browser with playwright: install servioticy[dev]"
+            "this benchmark drives a browser with playwright: pip install 'servioticy[test]'"
         ) from error
     program, environment = chromium()
     flags = [*FLAGS, "--enable-precise-memory-info"]

@@ -1,4 +1,4 @@
-"""How many points a second a stream's page draws live, and how many frames it makes meanwhile."""
+"""How many points a second a stream's page hears live, and how many frames it makes meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def measure(
     browser: Browser, url: str, token: str, device: Device, rates: Sequence[int], seconds: float
 ) -> None:
     """Print a line for each rate."""
-    print(f"{'asked/s':>8} {'sent/s':>8} {'drawn/s':>8} {'frames/s':>9} {'longest ms':>11}")
+    print(f"{'asked/s':>8} {'sent/s':>8} {'heard/s':>8} {'frames/s':>9} {'longest ms':>11}")
     for rate in (0, *rates):
         with looking(browser, url, token) as one:
             one.open(device.page)
@@ -28,9 +28,9 @@ def measure(
                 one.page.wait_for_timeout(seconds * 1_000)
                 after, sent_after = _now(one.page), sent.count
         took = (after["at"] - before["at"]) / 1_000
-        drawn, frames = ((after[name] - before[name]) / took for name in ("heard", "frames"))
+        heard, frames = ((after[name] - before[name]) / took for name in ("heard", "frames"))
         print(
-            f"{rate:>8} {(sent_after - sent_before) / took:>8.0f} {drawn:>8.0f} {frames:>9.1f}"
+            f"{rate:>8} {(sent_after - sent_before) / took:>8.0f} {heard:>8.0f} {frames:>9.1f}"
             f" {after['longest']:>11.0f}",
             flush=True,
         )

@@ -17,7 +17,10 @@ BYTES = 60_000
 """Of a page that is opened first of all, with all that it loads."""
 LOOKS = 100
 """For the first paint, which may come after all is loaded."""
-PAGES = ["devices", "topology", "deliveries", "usage", "grants", "members", "tokens", "audit"]
+PAGES = [
+    *("devices", "topology", "workflows", "operators", "deliveries", "jobs", "usage"),
+    *("grants", "members", "tokens", "audit"),
+]
 
 
 class Wire:
@@ -56,6 +59,7 @@ def test_pages_are_light(visitor: Person, cellar: Cellar) -> None:
     wire = Wire(visitor)
     stream = f"streams/{cellar.device}/air"
     found = {path: wire.open(visitor, f"/console/{path}") for path in PAGES}
+    found["editor"] = wire.open(visitor, f"/console/devices/{cellar.derived}/document")
     found["stream"] = wire.open(visitor, f"/console/{stream}")
     found["trace"] = wire.open(visitor, f"/console/{stream}/trace?timestamp={cellar.newest}")
     lines = [f"{path:12} {size:7,} bytes {paint:5} ms\n" for path, (size, paint) in found.items()]

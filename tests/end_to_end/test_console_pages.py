@@ -229,6 +229,12 @@ def _push_from_the_browser(visitor: Person, folder: Path) -> None:
     visitor.wrong = [each for each in visitor.wrong if "400" not in each]
     visitor.page.set_input_files("#folder", good)
     visitor.sees("filter: 3 files")
+    (good / "main.py").rename(folder / "aside")
+    visitor.press("Push it")
+    visitor.sees("A file has changed or cannot be read any more.")
+    (folder / "aside").rename(good / "main.py")
+    visitor.page.set_input_files("#folder", good)
+    visitor.sees("filter: 3 files")
     visitor.press("Push it")
     visitor.sees("The version is pushed.")
     for said in ("The version is pushed.", "These are the files of the newest version"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -57,6 +58,12 @@ def purposes(settings: Settings) -> Sequence[str]:
     return [each.node.node_purpose for each in found if isinstance(each, RuntimePerformance)]
 
 
+def logged(caplog: pytest.LogCaptureFixture) -> Sequence[str]:
+    """The purposes of what is told to the log."""
+    found = [each.__dict__.get("measurement") for each in caplog.records]
+    return [each["node"]["nodePurpose"] for each in found if each is not None]
+
+
 def woven(settings: Settings) -> dict[str, int]:
     """Methods, by pointcut, as the status has it."""
     return {each.pointcut: each.functions for each in status.of(settings).pointcuts}
@@ -86,8 +93,12 @@ def test_the_broker_is_measured_from_its_start(settings: Settings, folder: DataF
     assert status.of(settings).processes == []
 
 
-def test_the_java_of_spark_is_measured_from_its_start(settings: Settings, tmp_path: Path) -> None:
+def test_the_java_of_spark_is_measured_from_its_start(
+    settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Who reads may come later, and others may be told meanwhile."""
+    caplog.set_level(logging.INFO, "servioticy.monitoring")
+    later = RuntimePerformance(Node("here/spark/1", "later"), "f", 1, 2, "s")
     added = java_start.at_start(settings, "spark")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -98,7 +109,13 @@ def test_the_java_of_spark_is_measured_from_its_start(settings: Settings, tmp_pa
         with (settings.data_path / "aspects.toml").open("a") as file:
             file.write('\n[publish]\nto = ["log"]\n')
         reading.look()
+        stored = purposes(settings)
+        with java_start.pipe_of(settings.data_path).open("wb", buffering=0) as pipe:
+            pipe.write(msgspec.json.encode(later) + b"\n")
         reading.close()
+
+    assert "later" in logged(caplog)
+    assert purposes(settings) == stored
 
 
 def test_who_reads_begins_with_what_has_been_written_before(tmp_path: Path) -> None:

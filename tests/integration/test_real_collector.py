@@ -5,9 +5,9 @@ It is built of Go modules that are pinned in `tests/collector`, once: then it is
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -28,6 +28,7 @@ from servioticy.settings import load
 
 SOURCES = Path(__file__).parents[1] / "collector"
 BUILD_SECONDS = 90
+"""What it has compiled by then is in the cache of Go: the next run goes on from there."""
 CONFIGURATION = """
 receivers:
   otlp:
@@ -64,27 +65,34 @@ def program() -> Path:
     go = shutil.which("go") or "/usr/local/go/bin/go"
     if not Path(go).exists():
         pytest.skip("there is no Go to build a collector with")
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    command = [
-        go,
-        "build",
-        "-mod=readonly",
-        "-trimpath",
-        "-ldflags=-s -w",
-        "-o",
-        str(partial),
-        ".",
-    ]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.with_name("collector.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Who had the lock before may have built it.
+        why = "" if target.exists() else built(go, target)
+    if why:
+        pytest.skip(why)
+    return target
+
+
+def built(go: str, target: Path) -> str:
+    """Build it; return why it cannot be."""
+    partial = target.with_name(f".{target.name}")
+    partial.unlink(missing_ok=True)  # of a build that was killed
+    flags = ["-mod=readonly", "-trimpath", "-ldflags=-s -w"]
+    command = [go, "build", *flags, "-o", str(partial), "."]
     try:
         done = subprocess.run(
             command, cwd=SOURCES, capture_output=True, text=True, timeout=BUILD_SECONDS
         )
+        if done.returncode:
+            return f"the collector cannot be built: {done.stderr.strip()[-500:]}"
+        partial.replace(target)
     except subprocess.TimeoutExpired:
-        pytest.skip(f"the collector is not built within {BUILD_SECONDS} s")
-    if done.returncode:
-        pytest.skip(f"the collector cannot be built: {done.stderr.strip()[-500:]}")
-    partial.replace(target)
-    return target
+        return f"the collector is not built within {BUILD_SECONDS} s"
+    finally:
+        partial.unlink(missing_ok=True)
+    return ""
 
 
 class Receiver:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,31 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks import debian
 from servioticy.settings import load
 
 FILES = Path(__file__).parents[2] / "deploy" / "monitoring"
 SECONDS = 120
-
-
-def fetched(target: Path) -> str:
-    """Have the system's client of packages fetch it, once; return why it cannot."""
-    folder = target.with_name(f".{target.name}.{os.getpid()}")
-    folder.mkdir(parents=True)
-    try:
-        for command in (["apt-get", "download", "prometheus"], ["dpkg", "-x", "", "found"]):
-            packages = [str(each) for each in folder.glob("*.deb")]
-            words = [(packages or [""])[0] if each == "" else each for each in command]
-            done = subprocess.run(
-                words, cwd=folder, capture_output=True, text=True, timeout=SECONDS
-            )
-            if done.returncode:
-                return done.stderr.strip()[-200:]
-        (folder / "found/usr/bin/promtool").replace(target)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return ""
+FETCH_SECONDS = 90
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +23,11 @@ def promtool() -> str:
     """Skips where it is not here and not to be had, and says why."""
     if found := shutil.which("promtool"):
         return found
-    target = load().embedded.jars_path.parent / "promtool"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    why = "" if target.exists() else fetched(target)
-    if why:
-        pytest.skip(f"there is no promtool: {why}")
-    return str(target)
+    folder = load().embedded.jars_path.parent / "prometheus"
+    try:
+        return str(debian.unpacked(folder, ["prometheus"], FETCH_SECONDS) / "usr/bin/promtool")
+    except (debian.NotUnpacked, OSError) as error:
+        pytest.skip(f"there is no promtool: {error}")
 
 
 def asked(promtool: str, *words: str) -> None:
@@ -58,10 +37,12 @@ def asked(promtool: str, *words: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_prometheus_takes_the_rules_and_finds_the_file_by_its_configuration(promtool: str) -> None:
     asked(promtool, "check", "config", "prometheus.yml")
 
 
+@pytest.mark.slow
 def test_each_alert_fires_when_it_should_and_is_silent_before(promtool: str) -> None:
     asked(promtool, "test", "rules", "servioticy.rules.test.yml")
 
@@ -80,6 +61,7 @@ def test_no_alert_is_without_a_case() -> None:
     assert fired == {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
 
 
+@pytest.mark.slow
 def test_prometheus_understands_what_the_dashboard_asks(promtool: str, tmp_path: Path) -> None:
     dashboard = json.loads((FILES / "grafana-dashboard.json").read_text("utf-8"))
     asks = [

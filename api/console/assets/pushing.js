@@ -86,7 +86,12 @@ async function push() {
   button.disabled = true;
   wrong.hidden = true;
   tell("It is packed…");
-  const body = await content();
+  const body = await content().catch(() => null);
+  if (body === null) {
+    folder.value = ""; // else to choose the same once more would be no change
+    refuse("A file has changed or cannot be read any more. Choose the folder again.");
+    return;
+  }
   if (body.size > MOST.packed) {
     refuse(`${body.size} bytes compressed, ${MOST.packed} at most`);
     return;
