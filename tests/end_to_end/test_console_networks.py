@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from browsing import PICTURES, Person, browser, fresh, visitor
 from cellars import Cellar, cellar
 from flaky_receiver import FlakyReceiver
 from playwright.sync_api import Route
+from running_platform import RunningPlatform, until
 
 __all__ = ["browser", "cellar", "fresh", "visitor"]
 
@@ -17,6 +23,8 @@ BYTES = 60_000
 """Of a page that is opened first of all, with all that it loads."""
 LOOKS = 100
 """For the first paint, which may come after all is loaded."""
+NOT_COME = "Failed to load|WebSocket connection to"
+SECONDS = 300.0
 PAGES = [
     *("devices", "topology", "workflows", "operators", "deliveries", "jobs", "usage"),
     *("grants", "members", "tokens", "audit"),
@@ -106,3 +114,44 @@ def test_a_test_is_followed_though_the_api_is_away_meanwhile(
         visitor.sees("200 OK")
     # The browser says itself what did not come.
     visitor.wrong = [each for each in visitor.wrong if "Failed to load" not in each]
+
+
+def test_a_page_says_that_the_platform_is_away_and_goes_on_by_itself(
+    visitor: Person, cellar: Cellar, platform: RunningPlatform
+) -> None:
+    """The API and the program of the sockets are killed; nobody begins them until it was told."""
+    cellar.send(cellar.newest - 1_000, 20)
+    visitor.sign_in(cellar.token)
+    visitor.open(f"/console/streams/{cellar.device}/air")
+    visitor.page.get_by_text("live", exact=True).first.wait_for()
+    visitor.sees("most 20")
+    with held(platform):
+        for program in ("api", "delivery"):
+            os.kill(platform.pids()[program], signal.SIGKILL)
+        visitor.sees("not connected")
+        visitor.press("Day")
+        visitor.sees("The platform does not answer just now. It is asked again by itself.")
+
+    channels = {"temperature": {"current-value": 33.25}}
+    update = {"channels": channels, "lastUpdate": cellar.newest}
+
+    def sent() -> bool:
+        path = f"/{cellar.device}/streams/air"
+        return platform.request("PUT", path, update, cellar.token)[0] == 202
+
+    until(sent, SECONDS)
+    visitor.sees("most 33.25")
+    visitor.page.locator("[data-now=temperature]", has_text="33.25").wait_for()
+    visitor.page.get_by_text("live", exact=True).first.wait_for()
+    # The browser says itself what did not come.
+    visitor.wrong = [each for each in visitor.wrong if not re.search(NOT_COME, each)]
+
+
+@contextmanager
+def held(platform: RunningPlatform) -> Iterator[None]:
+    """What begins programs anew begins none meanwhile."""
+    platform.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        platform.process.send_signal(signal.SIGCONT)

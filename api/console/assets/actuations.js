@@ -26,9 +26,9 @@ async function follow(place) {
   while (!FINAL.has(state)) {
     await new Promise((resolve) => { setTimeout(resolve, PAUSE); });
     if (document.hidden) continue;
-    const answer = await fetch(`${document.body.dataset.root}/api/${object}/actuations/${actuation}`);
-    if (answer.status === 401) return;
-    if (!answer.ok) continue;
+    const answer = await fetch(`${document.body.dataset.root}/api/${object}/actuations/${actuation}`).catch(() => null);
+    if (answer !== null && answer.status === 401) return;
+    if (answer === null || !answer.ok) continue;
     const found = (await answer.json()).state;
     if (found !== state) show(place, found);
     state = found;

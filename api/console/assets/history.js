@@ -3,16 +3,26 @@
 const MOST_SINGLE = 1000;
 const BUCKETS = 600;
 const SECONDS_BELOW = 100_000_000_000;
+const AWAY = [502, 503, 504];
 
 /** How many units of a stream's timestamps are a second: nobody scales them but pages. */
 export function unitsPerSecond(timestamp) {
   return timestamp < SECONDS_BELOW ? 1 : 1000;
 }
 
+/** Nothing answers just now: the same, asked again later, may be answered. */
+export class Away extends Error {
+  constructor() {
+    super("The platform does not answer just now.");
+  }
+}
+
 async function asked(path) {
-  const answer = await fetch(`${document.body.dataset.root}/api/${path}`);
+  const answer = await fetch(`${document.body.dataset.root}/api/${path}`).catch(() => null);
+  if (answer === null || AWAY.includes(answer.status)) throw new Away();
   if (answer.status === 401) location.reload();
-  const body = await answer.json();
+  const body = await answer.json().catch(() => null);
+  if (body === null) throw new Away(); // it broke off
   if (!answer.ok) throw new Error(body.detail || body.message);
   return { body, hasMore: (answer.headers.get("Link") ?? "").includes('rel="next"') };
 }

@@ -1,7 +1,7 @@
 // The page of a stream: a plot that goes on by itself, and the history by zooming.
 
 import { localTimes } from "./console.js";
-import { History, unitsPerSecond } from "./history.js";
+import { Away, History, unitsPerSecond } from "./history.js";
 import { Live } from "./live.js";
 import { Points } from "./points.js";
 import { shown } from "./values.js";
@@ -11,6 +11,7 @@ const ROWS = 10;
 const UNSEEN = 200;
 const STATUS_PAUSE = 5000;
 const TELL_PAUSE = 250;
+const AGAIN_PAUSE = 2000;
 const LEAST_SPAN = 1;
 
 const place = document.getElementById("stream");
@@ -37,6 +38,9 @@ class Plot {
   #asked = 0;
   #isDirty = false;
   #isTelling = false;
+  #isRefused = false;
+  /** What has come while a span is asked for; null where none is. */
+  #heard = null;
   #what = "";
 
   constructor() {
@@ -61,6 +65,7 @@ class Plot {
     const value = update.channels[this.channel]?.["current-value"];
     const time = update.lastUpdate / units;
     if (typeof value !== "number" || (!this.#isLive && (time < this.#from || time > this.#to))) return;
+    this.#heard?.push([time, value]);
     this.#points.add(time, value);
     if (this.#isLive) this.#to = Math.max(this.#to, time);
     this.#soon();
@@ -70,15 +75,30 @@ class Plot {
   async load() {
     const asking = ++this.#asked;
     const points = new Points();
+    this.#heard = [];
     try {
       this.#what = await history.fill(points, this.channel, this.#from, this.#to, units);
     } catch (error) {
-      this.#about.textContent = `${error.message} Zoom in, to see less at once.`;
+      if (asking === this.#asked) this.#refuse(error, () => { if (asking === this.#asked) this.load(); });
       return;
     }
     if (asking !== this.#asked) return; // another span was asked for meanwhile
+    for (const [time, value] of this.#heard.splice(0)) {
+      if (time > (points.times.at(-1) ?? -Infinity)) points.add(time, value);
+    }
+    this.#heard = null;
+    this.#isRefused = false;
     this.#points = points;
     this.#draw();
+  }
+
+  /** Say why there is no plot; where nothing answers it is asked again by itself. */
+  #refuse(error, again) {
+    const isAway = error instanceof Away;
+    this.#heard = null;
+    this.#isRefused = true;
+    this.#about.textContent = `${error.message} ${isAway ? "It is asked again by itself." : "Zoom in, to see less at once."}`;
+    if (isAway) setTimeout(again, AGAIN_PAUSE);
   }
 
   #soon() {
@@ -107,9 +127,16 @@ class Plot {
 
   async #choose(seconds) {
     if (seconds === 0) {
-      const ends = await history.ends();
-      if (ends === null) return;
-      this.#span = Math.max(LEAST_SPAN, (ends[1] - ends[0]) / units);
+      const asking = ++this.#asked;
+      let ends = null;
+      try {
+        ends = await history.ends();
+      } catch (error) {
+        if (asking === this.#asked) this.#refuse(error, () => { if (asking === this.#asked) this.#choose(0); });
+        return;
+      }
+      if (asking !== this.#asked) return;
+      if (ends !== null) this.#span = Math.max(LEAST_SPAN, (ends[1] - ends[0]) / units);
     } else {
       this.#span = seconds;
     }
@@ -191,6 +218,7 @@ class Plot {
 
   /** Say in words what the plot shows. */
   #tell() {
+    if (this.#isRefused) return; // what was shown before is not what was asked for
     const { times, values, least, most, late } = this.#points;
     const time = (seconds) => new Date(seconds * 1000).toLocaleString();
     const unit = this.#select.selectedOptions[0].dataset.unit;
