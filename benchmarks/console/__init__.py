@@ -4,15 +4,15 @@ A tenant with a stream of 2,000 updates on a platform of its own; browser, platf
 sends share the machine. A tenant that has nothing goes through the first visit. Each page is
 opened by a browser that knows nothing, and once more. Then a stream's page is open while its
 device sends faster and faster: points that it hears, and frames that the browser makes meanwhile.
-At last the same page stays open under a steady rate, and its memory is looked at, each time after
-a collection of what is left over.
+At last the same page stays open under a steady rate, and its memory is looked at each minute,
+after a collection of what is left over.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -27,10 +27,13 @@ from servioticy.settings.places import api_url
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+VISIT, PAGES, POINTS, MEMORY = PARTS = ("visit", "pages", "points", "memory")
+
 
 def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print a table of pages, one of rates, and one of memory."""
     parser = argparse.ArgumentParser("servioticy bench console")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="of these parts")
     parser.add_argument("--rounds", type=int, default=3, help="each page is opened so often")
     parser.add_argument(
         "--rates",
@@ -44,17 +47,22 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--rate", type=int, default=20, help="points a second meanwhile")
     options = parser.parse_args(arguments)
     with ground.platform(settings) as found, _browser() as browser:
-        url = api_url(found)
-        first_visit.measure(browser, url, ground.token(found))
-        token = ground.token(found)
+        url, token = api_url(found), ground.token(found)
         device = Device(found, token)
-        _load()
-        wire.measure(browser, url, token, device, options.rounds)
-        _load()
-        points.measure(browser, url, token, device, options.rates, options.seconds)
-        _load()
-        memory.measure(browser, url, token, device, options.rate, options.minutes)
-        _load()
+        parts: dict[str, Callable[[], None]] = {
+            VISIT: lambda: first_visit.measure(browser, url, ground.token(found)),
+            PAGES: lambda: wire.measure(browser, url, token, device, options.rounds),
+            POINTS: lambda: points.measure(
+                *(browser, url, token, device, options.rates, options.seconds)
+            ),
+            MEMORY: lambda: memory.measure(
+                *(browser, url, token, device, options.rate, options.minutes)
+            ),
+        }
+        for name, measure in parts.items():
+            if name in options.only:
+                measure()
+                _load()
 
 
 def _load() -> None:
