@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import FLAGS, chromium
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from running_platform import RunningPlatform
 
-from benchmarks.chromium import FLAGS, chromium
 from servioticy.embedded import javascript
 from servioticy.settings import load
 
