@@ -150,7 +150,8 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     print(
         f"load {os.getloadavg()[0]:.1f} at the start\n"
         f"{'instances':>9} {'atoms/s':>9} {'speed-up':>8} {'p50 ms':>8} {'p99 ms':>8}"
-        f" {'scripts s':>9} {'all s':>9} {'$/M scripts':>11} {'$/M all':>9} {'atoms/s at $1.028':>18}"
+        f" {'scripts s':>9} {'all s':>9} {'$/M scripts':>11} {'$/M all':>9}"
+        f" {'atoms/s at $1.028':>18}"
     )
     with ground.stores(settings) as stores, _document(options.code) as document:
         owner = Database(stores.settings.store.dsn)

@@ -20,6 +20,7 @@ from types import FrameType
 from functions.limits import limits
 from servioticy import logs, settings
 from servioticy.domain.workflows.stores import stores
+from servioticy.domain.workflows.tables import databases
 from servioticy.errors import ServioticyError, SettingsError, Unavailable
 from servioticy.metrics import Registry, serve
 from servioticy.metrics.names import FUNCTIONS_PROCESSES, FUNCTIONS_STARTS
@@ -137,6 +138,7 @@ def run(chosen: Settings) -> None:
     """Wait and work until told to stop."""
     limits(chosen)  # what is wrong with them is told now
     stores(chosen.functions.stores)
+    databases(chosen.functions.databases)
     if not chosen.store.dsn:
         raise SettingsError("no Postgres is named: set SERVIOTICY_DSN")
     atoms = PostgresAtoms(Database(chosen.store.dsn, role=Role.DELIVERY))

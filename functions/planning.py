@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from functions.limits import MAX_QUEUE, Limits
-from servioticy.domain.workflows.model import CALLBACK, CUT, LOOK, PARQUET, Workflow
+from servioticy.domain.workflows.model import CALLBACK, CUT, LOOK, PARQUET, TABLE, Workflow
 from servioticy.ports.atoms import Queue, Waiting
 
 AT_ONCE = 10
@@ -75,7 +75,9 @@ def waits(queue: Queue, workflow: Workflow | None) -> bool:
         return True
     if workflow is not None and queue.step > workflow.sink_step:
         return True  # objects are written to a store
-    return workflow is not None and workflow.sink == CALLBACK and queue.step == workflow.sink_step
+    if workflow is None or queue.step != workflow.sink_step:
+        return False
+    return workflow.sink in (CALLBACK, TABLE)
 
 
 def _handed_out(

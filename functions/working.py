@@ -29,6 +29,7 @@ from functions.limits import Limits, limits
 from functions.scripts import Scripts
 from functions.sinks import Sinks
 from functions.steps import Step
+from functions.tables import Tables
 from sandbox import InfraError, SandboxPool
 from servioticy import logs, settings
 from servioticy.domain.evaluators.javascript import JavaScript
@@ -41,8 +42,9 @@ from servioticy.domain.quotas import (
     PROCESSOR_SECONDS,
     quotas,
 )
-from servioticy.domain.workflows.model import PARQUET, Workflow
+from servioticy.domain.workflows.model import PARQUET, TABLE, Workflow
 from servioticy.domain.workflows.stores import stores
+from servioticy.domain.workflows.tables import databases
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.parts import connect, sandbox_pool
 from servioticy.settings import Settings
@@ -50,6 +52,7 @@ from servioticy.settings.places import callback_networks, own_ports
 from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.database import Database
 from servioticy.storage.gathered import PostgresGathered
+from servioticy.storage.outside_tables import PostgresOutsideTables
 from servioticy.storage.quotas import PostgresQuotas
 from servioticy.storage.roles import Role
 from servioticy.storage.statements import PostgresStatements
@@ -99,7 +102,7 @@ def _work(chosen: Settings, is_spare: bool) -> None:
         if step < 0:
             return source
         if step >= workflow.sink_step:
-            return objects if workflow.sink == PARQUET else sinks
+            return ends_of.get(workflow.sink, sinks)
         return scripts if workflow.procedures[step].program is None else running()
 
     atoms = PostgresAtoms(database, quotas(chosen)[FILES_KNOWN].most)
@@ -108,6 +111,10 @@ def _work(chosen: Settings, is_spare: bool) -> None:
     source = Source(opened_stores, atoms.public_id, columns)
     objects = Objects(PostgresGathered(database), opened_stores, atoms.public_id)
     ends.callback(objects.close)
+    tables = Tables(
+        databases(chosen.functions.databases), atoms.public_id, PostgresOutsideTables()
+    )
+    ends_of: dict[str, Step] = {PARQUET: objects, TABLE: tables}
     dispatcher = Dispatcher(
         atoms,
         step_of,

@@ -27,13 +27,16 @@ from servioticy.domain.workflows.model import (
     SINK,
     SOURCE,
     STREAM,
+    TABLE,
     Files,
     SinkFiles,
+    SinkTable,
     Workflow,
 )
 from servioticy.domain.workflows.programs import PROCEDURE, program_of
 from servioticy.domain.workflows.reading import parse_workflow
 from servioticy.domain.workflows.stores import Store, stores
+from servioticy.domain.workflows.tables import databases
 from servioticy.ports.addresses import Address
 from servioticy.ports.cursors import StoredCursor, write_cursor
 from servioticy.ports.programs import Program
@@ -62,6 +65,8 @@ class CheckedWorkflow:
             self._check_store(self.read.files)
         if self.read.sink_files is not None:
             self._check_writable(self.read.sink_files)
+        if self.read.sink_table is not None:
+            self._check_table(self.read.sink_table)
         if self.read.sink_stream is not None:
             self._check_sink(self.read.sink_stream)
 
@@ -176,12 +181,24 @@ class CheckedWorkflow:
             reason = f"The store {files.store!r} is only read: an operator says where to write"
             raise part.bad(reason, NO_CHOICE)
 
-    def _store(self, name: str, part: Part) -> Store:
-        found = stores(self._services.settings.functions.stores).get(name)
+    def _check_table(self, table: SinkTable) -> None:
+        """Whether the operator lets this tenant write there; whether the table is there is told
+        by who writes: it may be made later."""
+        found = databases(self._services.settings.functions.databases).get(table.database)
+        if found is None or found.of(self._public_id()) is None:
+            reason = f"There is no database {table.database!r} for you: an operator names them"
+            raise WHOLE.at(SINK, TABLE, "database").bad(reason, NO_CHOICE)
+
+    def _public_id(self) -> str:
+        """Return by what others know the tenant; empty: it is gone."""
         rows = self._services.ports.statements("grants").rows(
             "public_id", tenant=authenticated().caller
         )
-        if found is None or not rows or found.of(rows[0][0]) is None:
+        return str(rows[0][0]) if rows else ""
+
+    def _store(self, name: str, part: Part) -> Store:
+        found = stores(self._services.settings.functions.stores).get(name)
+        if found is None or found.of(self._public_id()) is None:
             reason = f"There is no store {name!r} for you: an operator makes them"
             raise part.bad(reason, NO_CHOICE)
         return found

@@ -246,6 +246,12 @@ class Functions:
         "none unless you say so",
         secret=True,
     )
+    databases: Stores = setting(
+        {},
+        "databases that workflows may write rows of tables into, each a URL by its name "
+        "(docs/functions.md); none unless you say so",
+        secret=True,
+    )
     idle_seconds: Annotated[float, Meta(ge=0, le=86_400)] = setting(
         30.0, "after how long without work the process that works on atoms ends"
     )

@@ -87,6 +87,7 @@ WHY = {
     "functions/sinks.py:Sinks.__init__": "the first makes what all use, which takes a second once",
     "functions/working.py:_work": OURS,
     "servioticy/storage/atoms.py:PostgresAtoms.waiting": "the name of one, nobody waits in it",
+    "servioticy/storage/outside_tables.py:PostgresOutsideTables.__init__": BRIEF,
     "ingest/pacing.py:Pacing.__init__": BRIEF,
     "ingest/quotas.py:SendersQuotas.__init__": BRIEF,
     "ingest/updates_waiting.py:UpdatesWaiting.__init__": BRIEF,

@@ -24,6 +24,10 @@ def with_program(operator: Any, **more: Any) -> dict[str, Any]:
     return a_document(procedures={"clean": {"operator": operator, **more}})
 
 
+def with_table(**more: Any) -> dict[str, Any]:
+    return a_document(sink={"table": {"database": "dw", "table": "t", **more}})
+
+
 LINKS = [["source", "a"], ["a", "b"], ["b", "sink"]]
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({}, "/source", "source: a workflow has exactly one"),
@@ -52,6 +56,16 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "/sink/parquet/prefix",
         "beginning of names",
     ),
+    (a_document(sink={"table": {}}), "/sink/table/database", "is in a database"),
+    (with_table(database="a b"), "/sink/table/database", "1 to 50"),
+    (with_table(table=None), "/sink/table/table", "rows go into one"),
+    (with_table(table="a.b"), "/sink/table/table", "is 1 to 63"),
+    (with_table(table="a" * 64), "/sink/table/table", "is 1 to 63"),
+    (with_table(key="a"), "/sink/table/key", "is a list"),
+    (with_table(key=["a"] * 9), "/sink/table/key", "at most 8"),
+    (with_table(key=["a", "ü" * 32]), "/sink/table/key/1", "1 to 63 bytes"),
+    (with_table(key=["a", "a"]), "/sink/table/key/1", "is there twice"),
+    (with_table(more=1), "/sink/table/more", "has no 'more'"),
     (a_document(sink={"parquet": {"store": "a", "x": 1}}), "/sink/parquet/x", "has no 'x'"),
     (with_procedure(memory=65), "/procedures/clean/memory", "is one of 32, 64, 128, 256"),
     (with_procedure(memory=True), "/procedures/clean/memory", "is one of 32"),
@@ -168,6 +182,7 @@ def test_nothing_of_a_document_is_markup_in_its_picture() -> None:
         ({"none": {}}, "nowhere"),
         ({"callback": {"url": "https://a.example/"}}, "https://a.example/"),
         ({"parquet": {"store": "lake"}}, "parquet in lake"),
+        ({"table": {"database": "dw", "table": "t"}}, "table t of dw"),
     ],
 )
 def test_a_picture_says_where_atoms_go(sink: dict[str, Any], words: str) -> None:

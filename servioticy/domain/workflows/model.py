@@ -13,8 +13,8 @@ SOURCE, SINK = "source", "sink"
 
 HTTP, STREAM, FILES = "http", "stream", "files"
 """Kinds of sources; a stream may be a sink, too."""
-CALLBACK, COLLECT, NONE = "callback", "collect", "none"
-"""Kinds of sinks, beside a stream."""
+CALLBACK, COLLECT, NONE, TABLE = "callback", "collect", "none", "table"
+"""Kinds of sinks, beside a stream and PARQUET."""
 
 LOOK, CUT = -2, -1
 """Steps before the first procedure, where the source is files: an atom of LOOK is a look at the
@@ -83,6 +83,17 @@ class SinkFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class SinkTable:
+    """A table whose rows atoms become."""
+
+    database: str
+    """What the operator calls it."""
+    table: str
+    key: Sequence[str]
+    """Columns: an atom takes the place of the row that has the same there. None: each is one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Workflow:
     """A checked document. A *step* is a procedure by its number, in an order in which every link
     leads on; the step behind the last procedure is the sink."""
@@ -94,7 +105,7 @@ class Workflow:
     source: StreamRef | None
     """The stream whose updates are atoms; None: they come otherwise."""
     sink: str
-    """STREAM, CALLBACK, COLLECT, NONE or PARQUET"""
+    """STREAM, CALLBACK, COLLECT, NONE, PARQUET or TABLE"""
     sink_stream: StreamRef | None = None
     files: Files | None = None
     """The files that are cut into atoms; None: they come otherwise."""
@@ -102,6 +113,8 @@ class Workflow:
     """Where atoms are sent to; empty: they go elsewhere."""
     sink_files: SinkFiles | None = None
     """The objects that atoms become; None: they go elsewhere."""
+    sink_table: SinkTable | None = None
+    """The table whose rows atoms become; None: they go elsewhere."""
 
     @property
     def sink_step(self) -> int:

@@ -55,4 +55,6 @@ def _about(workflow: Workflow, name: str) -> str:
         return f"stream {workflow.sink_stream.stream}"
     if workflow.sink_files is not None:
         return f"parquet in {workflow.sink_files.store}"
+    if workflow.sink_table is not None:
+        return f"table {workflow.sink_table.table} of {workflow.sink_table.database}"
     return {COLLECT: "collected", NONE: "nowhere", CALLBACK: workflow.sink_url}[workflow.sink]

@@ -33,13 +33,16 @@ from servioticy.domain.workflows.model import (
     SINK,
     SOURCE,
     STREAM,
+    TABLE,
     Files,
     Procedure,
     SinkFiles,
+    SinkTable,
     Workflow,
 )
 from servioticy.domain.workflows.objects import OBJECT_KEYS, sink_files_of
 from servioticy.domain.workflows.running import memory_of, program_of
+from servioticy.domain.workflows.tables import TABLE_KEYS, sink_table_of
 
 MAX_DOCUMENT_BYTES = 131_072
 MAX_PROCEDURES = 20
@@ -62,6 +65,7 @@ _SINKS = {
     STREAM: ("serviceObject", "stream"),
     CALLBACK: ("url",),
     PARQUET: OBJECT_KEYS,
+    TABLE: TABLE_KEYS,
     COLLECT: (),
     NONE: (),
 }
@@ -96,6 +100,7 @@ def parse_workflow(document: Mapping[str, Any]) -> Workflow:
         _files(document) if kind == FILES else None,
         _url(document[SINK][CALLBACK]) if sink == CALLBACK else "",
         _sink_files(document) if sink == PARQUET else None,
+        _sink_table(document) if sink == TABLE else None,
     )
 
 
@@ -107,6 +112,11 @@ def _files(document: Mapping[str, Any]) -> Files:
 def _sink_files(document: Mapping[str, Any]) -> SinkFiles:
     part = WHOLE.at(SINK, words=SINK).at(PARQUET, words=PARQUET)
     return sink_files_of(document[SINK][PARQUET], part)
+
+
+def _sink_table(document: Mapping[str, Any]) -> SinkTable:
+    part = WHOLE.at(SINK, words=SINK).at(TABLE, words=TABLE)
+    return sink_table_of(document[SINK][TABLE], part)
 
 
 def _url(content: Mapping[str, Any]) -> str:

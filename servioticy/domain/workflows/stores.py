@@ -17,15 +17,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote
 
-from servioticy.domain.workflows.files import STORE
-from servioticy.errors import SettingsError
+from servioticy.domain.workflows.named_urls import TENANT, is_of, named_url
 
 FILE = "file"
 S3 = ("s3+https", "s3+http")
-TENANT = "{tenant}"
-_QUERY = frozenset({"region", "tenants", "write"})
+SETTING = "functions_stores"
 
 
 class Keys(NamedTuple):
@@ -71,13 +69,8 @@ class Store:
     """Whether workflows may put objects there."""
 
     def of(self, tenant: str) -> Folder | Bucket | None:
-        """Return where the files of a tenant are, by its public id; None: there are none.
-
-        A tenant that is gone has none, which is no step of a path: what is above would be its own.
-        """
-        if tenant in ("", ".", "..") or "/" in tenant or "\0" in tenant:
-            return None
-        if self.tenants and tenant not in self.tenants:
+        """Return where the files of a tenant are, by its public id; None: there are none."""
+        if not is_of(self.tenants, tenant):
             return None
         if isinstance(self.at, Folder):
             return replace(
@@ -92,44 +85,24 @@ def stores(setting: Mapping[str, str]) -> dict[str, Store]:
 
 
 def _store(name: str, url: str) -> Store:
-    def wrong(reason: str) -> SettingsError:
-        return SettingsError(f"functions_stores: {name[:50]}: {reason}")
-
-    if not STORE.fullmatch(name):
-        raise wrong("a store has a name of 1 to 50 of A-Z a-z 0-9 _ -")
-    try:
-        parts = urlsplit(url)
-        host, port, key, secret = parts.hostname, parts.port, parts.username, parts.password
-        query = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-    except ValueError:
-        raise wrong("is no URL") from None
-    if unknown := query.keys() - _QUERY:
-        raise wrong(f"has no {min(unknown)[:50]}; there are region, tenants and write")
-    path = unquote(parts.path)
-    steps = [each for each in path.split("/") if each]
-    if "." in steps or ".." in steps or "\0" in path:
-        raise wrong("has a path with . or ..")
-    tenants = frozenset(",".join(query.get("tenants", [])).split(",")) - {""}
-    if TENANT not in steps and not tenants:
-        raise wrong("names neither {tenant} in its path nor ?tenants=ID,ID: whose is it?")
+    own = named_url(SETTING, name, url, ("region", "write"))
+    parts, steps = own.parts, own.steps
+    host, key, secret = parts.hostname, parts.username, parts.password
     at: Folder | Bucket
     if parts.scheme == FILE:
         if host or not steps:
-            raise wrong("is written file:///path")
-        own = next((n for n, each in enumerate(steps) if TENANT in each), len(steps) - 1)
-        at = Folder("/" + "/".join(steps[:own]), tuple(steps[own:]))
+            raise own.wrong("is written file:///path")
+        theirs = next((n for n, each in enumerate(steps) if TENANT in each), len(steps) - 1)
+        at = Folder("/" + "/".join(steps[:theirs]), tuple(steps[theirs:]))
     elif parts.scheme in S3:
         if not host or not steps or TENANT in steps[0] or not key or not secret:
-            raise wrong("is written s3+https://KEY:SECRET@HOST/BUCKET")
+            raise own.wrong("is written s3+https://KEY:SECRET@HOST/BUCKET")
         is_secure = parts.scheme == S3[0]
         prefix = "".join(f"{each}/" for each in steps[1:])
         keys = Keys(unquote(key), unquote(secret))
-        region = query.get("region", ["us-east-1"])[0]
-        number = port or (443 if is_secure else 80)
+        region = own.one("region", "us-east-1")
+        number = parts.port or (443 if is_secure else 80)
         at = Bucket(host, number, is_secure, steps[0], prefix, region, keys)
     else:
-        raise wrong(f"begins with file: or {' or '.join(each + ':' for each in S3)}")
-    write = query.get("write", ["no"])
-    if write not in (["yes"], ["no"]):
-        raise wrong("write is yes or no")
-    return Store(name, at, tenants, write == ["yes"])
+        raise own.wrong(f"begins with file: or {' or '.join(each + ':' for each in S3)}")
+    return Store(name, at, own.tenants, own.one("write", "no", ("yes", "no")) == "yes")

@@ -336,11 +336,14 @@ def from_files(**more: Any) -> Any:
 
 @pytest.fixture
 def with_stores(served: Served) -> Iterator[None]:
-    """A store of each tenant's own, and one of somebody else."""
+    """A store and a schema of each tenant's own, and those of somebody else."""
     services = served.app.extensions[SERVICES]
     before = services.settings
     told = {"in": "file:///srv/{tenant}", "theirs": "file:///srv?tenants=nobody"}
-    object.__setattr__(services, "settings", changed(before, functions_stores=told))
+    server = "postgres://a:b@127.0.0.1/dw"
+    places = {"dw": server + "/{tenant}", "theirs": server + "/plant?tenants=nobody"}
+    chosen = changed(before, functions_stores=told, functions_databases=places)
+    object.__setattr__(services, "settings", chosen)
     yield
     object.__setattr__(services, "settings", before)
 
@@ -372,6 +375,17 @@ def test_files_of_a_store_are_a_source(alice: Caller, served: Served) -> None:
     asked.bury(a_queue(tenant, id_, 1, CUT), 1, {cut.id: "no file"}, NOW_MS)
     (dead,) = get(alice, f"/workflows/{id_}/dead-letters")["data"]
     assert (dead["step"], dead["reason"], dead["atom"]["key"]) == ("source", "no file", "a/b")
+
+
+@pytest.mark.usefixtures("with_stores")
+def test_a_table_is_a_sink_where_an_operator_lets_the_tenant_write(alice: Caller) -> None:
+    for database in ("gone", "theirs"):
+        sink = {"table": {"database": database, "table": "t"}}
+        told = post(alice, "/workflows", a_document(sink=sink), 400)
+        assert (told["pointer"], told["code"]) == ("/sink/table/database", "no-choice")
+    id_ = made(alice, a_document(sink={"table": {"database": "dw", "table": "t", "key": ["a"]}}))
+
+    assert b"table t of dw" in alice.ask("GET", f"/workflows/{id_}/picture.svg").data
 
 
 @pytest.mark.usefixtures("with_stores")

@@ -240,3 +240,10 @@ def test_where_atoms_are_too_many_none_are_gathered_and_objects_are_written() ->
     assert waits(written, lake)
     assert not waits(sink, lake)
     assert planned({sink: 1}, workflow=lake).begin == [sink]
+
+
+def test_who_writes_into_a_table_waits_for_it() -> None:
+    """So it has a place of those that do, and holds up nothing that computes."""
+    rows = a_workflow("clean", sink={"table": {"database": "dw", "table": "t"}})
+
+    assert [waits(a_queue(step=each), rows) for each in (0, 1)] == [False, True]
