@@ -15,6 +15,7 @@ from servioticy.bootstrap import connect, emitter, ports
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
+from servioticy.domain.traces import MAKING
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.settings import Settings
 
@@ -63,9 +64,12 @@ def _wide(width: int) -> dict[str, Any]:
 
 
 def update(id_: str, at: int) -> UpdateRecord:
-    """Return an update of a device's `s0`; value and timestamp are `at`."""
+    """Return an update of a device's `s0`; value and timestamp are `at`.
+
+    With a trace context where somebody measures here, as `ingest` gives it one.
+    """
     body = orjson.dumps({"channels": {"v": {"current-value": at}}, "lastUpdate": at})
-    return UpdateRecord(id_, "s0", at, msgspec.Raw(body))
+    return UpdateRecord(id_, "s0", at, msgspec.Raw(body), trace=MAKING.of(None))
 
 
 def devices(

@@ -22,7 +22,9 @@ from monitoring.configuration import Aspect, Publish
 from monitoring.outbox import Outbox
 from monitoring.publishers.every import Every, Surroundings
 from monitoring.publishers.sums import Sums
+from monitoring.sequences import Maker
 from monitoring.weaving.weaver import Weaver
+from servioticy.domain.traces import MAKING
 from servioticy.settings import Settings
 
 STEPS = ("pipeline.*", "pipeline.stages.*", "storage.store", "sandbox.frame")
@@ -75,7 +77,10 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
 
 @contextmanager
 def published(sample: float | None) -> Iterator[list[int]]:
-    """All steps woven meanwhile, and published to a file by a thread, as in a program."""
+    """All steps woven meanwhile, and published to a file by a thread, as in a program.
+
+    Updates have contexts of the traces that are sampled.
+    """
     count, outbox, weaver, ended = [0], Outbox(), Weaver("bench"), threading.Event()
     with TemporaryDirectory() as folder:
         every = Every(Publish(), Surroundings(Path(folder) / "measurements.ndjson", Sums()))
@@ -91,9 +96,11 @@ def published(sample: float | None) -> Iterator[list[int]]:
         thread.start()
         if sample is not None:
             weaver.weave([Aspect(each, sample=sample) for each in STEPS], outbox)
+            MAKING.make = Maker(sample)
         try:
             yield count
         finally:
+            MAKING.make = None
             weaver.unweave()
             ended.set()
             thread.join()

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from itertools import islice
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from itertools import chain, islice
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
 from servioticy.domain import traces
@@ -24,6 +26,8 @@ class Around(NamedTuple):
     sequence: str
     step: str
     """its own id, in 16 hexadecimal digits; empty where it is not measured"""
+    lot: int
+    """that decides whether its sequence is measured"""
 
 
 AROUND: ContextVar[Around | None] = ContextVar("monitoring_sequence", default=None)
@@ -41,8 +45,11 @@ MAX_LENGTH = 64
 MOST_LINKS = 64
 MOST_LOOKED_AT = 1_000
 """Of one call; a batch may have more updates."""
+MOST_KNOWN = 4_096
+"""Contexts that are not read again: each stage of the pipeline sees those of its batch."""
 EVERY = "*"
 TRACE_LENGTH = 32
+LOTS = 2**32
 
 
 class Correlated(NamedTuple):
@@ -56,6 +63,9 @@ class Correlated(NamedTuple):
     """of the traces of several pieces of work: trace, `-` and step"""
 
 
+NOTHING = Correlated()
+
+
 def fresh() -> str:
     """Return the id of a new trace."""
     return f"{random.getrandbits(128) or 1:032x}"
@@ -66,52 +76,110 @@ def fresh_step() -> str:
     return f"{random.getrandbits(64) or 1:016x}"
 
 
-def found(argument: Any, path: tuple[str, ...]) -> Correlated:
-    """Return what stands at a place within an argument; `*` is each of several.
+Values: TypeAlias = Sequence[Any]
 
-    Contexts of traces are what they are; anything else is an id within SCOPE.
+
+class Finder:
+    """Finds what stands at a place within arguments; `*` is each of several.
+
+    It is asked with every call, also where that is not measured, so it goes part by part and not
+    value by value: a batch has hundreds of updates.
     """
-    first: Any = ""
-    count, links = 0, dict[str, None]()
-    for count, value in enumerate(islice(_values(argument, path), MOST_LOOKED_AT), 1):
-        first = value if count == 1 else first
-        context = traces.read(value) if isinstance(value, str) else ""
-        if context:
-            links[f"{traces.id_of(context)}-{traces.step_of(context)}"] = None
-            if len(links) == MOST_LINKS:
+
+    def __init__(self, path: Sequence[str]) -> None:
+        self._parts = [_getter(each) for each in path]
+        self._may_be_several = EVERY in path
+
+    def found(self, argument: Any) -> Correlated:
+        """Return what stands there: contexts are what they are, else it is an id within SCOPE."""
+        values: Values = (argument,)
+        for part in self._parts:
+            values = part(values)
+        if len(values) == 1 and values[0] == "":
+            return NOTHING
+        if {*map(type, values)} == {str}:
+            texts: Iterable[str] = filter(None, values)
+        else:
+            values = [each for each in values if each is not None]
+            texts = [each for each in values if isinstance(each, str)]
+        links = _links(texts)
+        if links and len(values) == 1:
+            trace, _, step = links[0].partition("-")
+            return Correlated(trace, step)
+        if not values or values[0] == "" or (self._may_be_several and len(values) > 1):
+            return Correlated(links=links) if links else NOTHING
+        return Correlated(f"{SCOPE.name or os.getpid()}:{str(values[0])[:MAX_LENGTH]}")
+
+
+def _links(texts: Iterable[str]) -> tuple[str, ...]:
+    found = dict[str, None]()
+    for each in texts:
+        link = _link(str(each)) if traces.LENGTH <= len(each) <= traces.MOST else ""
+        if link:
+            found[link] = None
+            if len(found) == MOST_LINKS:
                 break
-    if count == 1 and links:
-        trace, _, step = next(iter(links)).partition("-")
-        return Correlated(trace, step)
-    if first == "" or (EVERY in path and count > 1):
-        return Correlated(links=tuple(links))
-    return Correlated(f"{SCOPE.name or os.getpid()}:{str(first)[:MAX_LENGTH]}")
+    return tuple(found)
 
 
-def _values(value: Any, path: Sequence[str]) -> Iterator[Any]:
-    for number, each in enumerate(path):
-        if each == EVERY:
-            inner = value.values() if isinstance(value, Mapping) else value
-            if isinstance(inner, str | bytes):
-                return
-            for one in inner:
-                yield from _values(one, path[number + 1 :])
-            return
+@lru_cache(MOST_KNOWN)
+def _link(text: str) -> str:
+    """The trace and the step of a context; empty where it is none."""
+    context = traces.read(text)
+    return f"{traces.id_of(context)}-{traces.step_of(context)}" if context else ""
+
+
+def _getter(part: str) -> Callable[[Values], Values]:
+    """What a part of a path makes of values; those that have nothing there are left out."""
+    if part == EVERY:
+        return _each
+    if part.isdigit():
+        return partial(_one_by_one, itemgetter(int(part)))
+    named = attrgetter(part)
+
+    def one(value: Any) -> Any:
+        return value[part] if isinstance(value, dict) else named(value)
+
+    if hasattr(dict, part):
+        return partial(_one_by_one, one)
+
+    def together(values: Values) -> Values:
         try:
-            value = value[int(each)] if each.isdigit() else _named(value, each)
+            return [*map(named, values)]
+        except (AttributeError, TypeError, LookupError):
+            return _one_by_one(one, values)
+
+    return together
+
+
+def _one_by_one(get: Callable[[Any], Any], values: Values) -> Values:
+    found = []
+    for each in values:
+        try:
+            found.append(get(each))
         except (LookupError, AttributeError, TypeError):
-            return
-    if value is not None:
-        yield value
+            continue
+    return found
 
 
-def _named(value: Any, name: str) -> Any:
-    return value[name] if isinstance(value, dict) else getattr(value, name)
+def _each(values: Values) -> Values:
+    return [*islice(chain.from_iterable(map(_inner, values)), MOST_LOOKED_AT)]
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    if isinstance(value, str | bytes):
+        return ()
+    return value.values() if isinstance(value, Mapping) else value
+
+
+def lot_of(sequence: str) -> int:
+    """Return a number below LOTS, the same in every process. What has the least is sampled."""
+    return crc32(sequence.encode())
 
 
 def is_sampled(sequence: str, rate: float) -> bool:
     """Whether this part of all sequences has it: each step of it, wherever, says the same."""
-    return rate >= 1 or crc32(sequence.encode()) < rate * 2**32
+    return lot_of(sequence) < rate * LOTS
 
 
 class Maker:
