@@ -1,8 +1,9 @@
 """What woven monitoring costs: a call, an update, to weave, and what each publisher holds.
 
-A task of the pipeline takes the same backlog over and over, in turn with all steps of the pipeline
+A task of the pipeline takes short backlogs over and over, in turn with all steps of the pipeline
 woven, with one sequence in a hundred measured, and with nothing woven, so that whatever else the
-machine does meets all three; and so does a closed loop over a whole platform.
+machine does meets all three: each is compared with the round without that is its neighbour. And so
+does a closed loop over a whole platform.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ class Round(NamedTuple):
 
 
 def run(settings: Settings, arguments: Sequence[str]) -> None:
-    """Print nanoseconds a call, then medians over rounds, and by how much they are above off."""
+    """Print nanoseconds a call, then medians over rounds, and by how much each is above off."""
     parser = argparse.ArgumentParser("servioticy bench monitoring")
-    parser.add_argument("--updates", type=int, default=4_000, help="of a round")
-    parser.add_argument("--rounds", type=int, default=15, help="of each kind, in turn")
+    parser.add_argument("--updates", type=int, default=400, help="of a round")
+    parser.add_argument("--rounds", type=int, default=100, help="of each kind, in turn")
     parser.add_argument("--devices", type=int, default=100)
     parser.add_argument("--batch", type=int, default=100, help="updates taken at once")
     parser.add_argument("--measurements", type=int, default=200_000, help="of each publisher")
@@ -63,9 +64,10 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         bench.task.take(rows)
         found: dict[str, list[Round]] = {name: [] for name in MODES}
         counts = dict.fromkeys(MODES, 0)
+        names = [*MODES]
         for number in range(options.rounds + 1):
-            for name, sample in MODES.items():
-                with published(sample) as measured:
+            for name in names[number % len(names) :] + names[: number % len(names)]:
+                with published(MODES[name]) as measured:
                     taken = _round(bench, options.updates, options.batch)
                 if number:  # the first warms up
                     found[name].append(taken)
@@ -121,20 +123,21 @@ def _round(bench: Bench, updates: int, batch: int) -> Round:
 def _tell(
     found: dict[str, list[Round]], counts: dict[str, int], options: argparse.Namespace
 ) -> None:
-    print(
-        f"medians of {options.rounds} rounds of {options.updates} updates, {options.batch} at once"
-    )
+    print(f"{options.rounds} rounds of {options.updates} updates, {options.batch} at once")
     print(f"{'':14s}{'processor us':>14s}{'clock us':>12s}{'p99 of a batch ms':>20s}")
-    off = Round(*map(_median, zip(*found["off"], strict=True)))
     for name, rounds in found.items():
         middle = Round(*map(_median, zip(*rounds, strict=True)))
-        above = [
-            f"{100 * (mine / base - 1):+.1f} %" for mine, base in zip(middle, off, strict=True)
-        ]
         print(
             f"{name:14s}{middle.processor:14.1f}{middle.clock:12.1f}{middle.p99:20.2f}   "
-            f"{' '.join(above)}, {counts[name]:,} measurements"
+            f"{_above(rounds, found['off'])}, {counts[name]:,} measurements"
         )
+
+
+def _above(rounds: Sequence[Round], off: Sequence[Round]) -> str:
+    """Return how much more of the processor each took than its neighbour: middle and quartiles."""
+    each = [100 * (a.processor / b.processor - 1) for a, b in zip(rounds, off, strict=True)]
+    low, middle, high = (ground.percentile(each, part) for part in (0.25, 0.5, 0.75))
+    return f"{middle:+.1f} % ({low:+.1f} to {high:+.1f})"
 
 
 def _median(values: Sequence[float]) -> float:

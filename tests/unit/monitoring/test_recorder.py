@@ -16,6 +16,7 @@ from woven_steps import TABLE, Table, Update, fails, first, later, turns, whole
 from monitoring.configuration import Aspect
 from monitoring.model import Calls, Measurement, Node, ResourceProfile, RuntimePerformance
 from monitoring.outbox import MOST_BYTES_EACH, Outbox
+from monitoring.sequences import AROUND
 from monitoring.weaving.weaver import Weaver
 
 NAME = woven_steps.__name__
@@ -172,6 +173,23 @@ def test_none_is_measured_where_none_is_sampled(woven: Woven) -> None:
     first(UPDATES)
 
     assert woven.told() == []
+
+
+def test_what_is_not_sampled_is_counted_all_the_same_and_leaves_nothing_behind(
+    woven: Woven,
+) -> None:
+    """Else what comes next in the thread would be a part of it."""
+    both = Aspect(f"{NAME}.fails", measures=("runtime", "count"), sample=0)
+    woven.weave(both, Aspect(f"{NAME}.whole", sample=0))
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert AROUND.get() is None
+    whole(UPDATES)
+    assert AROUND.get() is None
+    (told,) = woven.told()
+
+    assert isinstance(told, Calls)
+    assert (told.calls, told.failed) == (1, 1)
 
 
 def test_a_full_outbox_drops_and_counts(woven: Woven) -> None:
