@@ -22,6 +22,7 @@ BENCHMARKS = (
     "pipeline",
     "stages",
     "windows",
+    "noted",
     "topologies",
     "tries",
     "change",

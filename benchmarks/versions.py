@@ -24,7 +24,7 @@ import orjson
 from websockets.sync.client import connect
 
 import operators
-from benchmarks import ground
+from benchmarks import curve, ground
 from benchmarks.connection import Connection
 from operators import archives
 from servioticy.errors import ServioticyError
@@ -38,6 +38,10 @@ SECONDS = 120.0
 
 BATCH_SECONDS = 0.02
 """Updates that come in this time are sent together, as by a gateway."""
+
+BEFORE, AFTER = 1.0, 1.5
+"""Seconds around a change of which the rate is told, and so long there is no other."""
+INTERVAL = 0.1
 
 TENANTS, EACH = 10, 5
 
@@ -56,12 +60,16 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--rate", type=float, default=1000.0, help="updates a second (1,000)")
     parser.add_argument("--changes", type=int, default=20, help="of the version (20)")
     parser.add_argument("--kills", type=int, default=5, help="of its process (5)")
+    parser.add_argument("--svg", type=Path, help="file for the curve around a change")
     options = parser.parse_args(arguments)
     print(f"load {os.getloadavg()[0]:.1f}")
     wanted = changed(settings, operators_protection="any", operators_places=TENANTS * EACH * 2)
     with ground.platform(wanted) as found:
         token = ground.token(found)
-        _replaced(found, token, options.rate, options.changes)
+        around = _replaced(found, token, options.rate, options.changes)
+        if options.svg is not None:
+            title = f"Updates a second around another version, at {options.rate:,.0f}/s"
+            options.svg.write_text(curve.drawn(around, title), encoding="utf-8")
         _killed(found, token, options.rate, options.kills)
         _many(found)
 
@@ -134,7 +142,8 @@ class _Traffic:
                 time.sleep(BATCH_SECONDS)
 
 
-def _replaced(settings: Settings, token: str, rate: float, changes: int) -> None:
+def _replaced(settings: Settings, token: str, rate: float, changes: int) -> Sequence[curve.Rate]:
+    """How many updates a second came around the commands."""
     owner = Connection(settings, token)
     with ground.client(settings, token) as client:
         for version in range(1, changes + 2):
@@ -144,12 +153,12 @@ def _replaced(settings: Settings, token: str, rate: float, changes: int) -> None
     answered: dict[int, float] = {}
     with _Traffic(settings, token, id_, rate) as traffic:
         for version in range(2, changes + 2):
-            time.sleep(1.0)
+            time.sleep(BEFORE + AFTER)
             asked[version] = time.perf_counter()
             owner.change(id_, _document("forward", version))
             answered[version] = time.perf_counter()
             _until(lambda version=version: traffic.frames[-1][1] == version)
-        time.sleep(0.5)
+        time.sleep(AFTER)
     first = {version: at for _, version, at in reversed(traffic.frames)}
     last = {version: at for _, version, at in traffic.frames}
     took = [answered[version] - asked[version] for version in asked]
@@ -161,6 +170,12 @@ def _replaced(settings: Settings, token: str, rate: float, changes: int) -> None
     _show("between the last of the old and the first of the new", between)
     _show("every update meanwhile, sent to WebSocket", ordinary)
     print(f"{len(ordinary)} updates at {rate:.0f}/s, each once and in order; {changes} changes")
+    came = [at for _, _, at in traffic.frames]
+    around = curve.rates(came, [*asked.values()], BEFORE, AFTER, INTERVAL)
+    print(
+        f"updates/s at the WebSocket around the {changes} commands", *curve.lines(around), sep="\n"
+    )
+    return around
 
 
 def _killed(settings: Settings, token: str, rate: float, kills: int) -> None:

@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 STARTERS = 2
 """Threads that begin processes."""
 
+SETTLE_SECONDS = 5.0
+"""So often it is looked what programs have used that nobody asks: no reply tells of that."""
+
 PRINTING_SECONDS = 0.1
 """So often what programs print is looked at: who prints for ever is held back by its pipe."""
 
@@ -65,8 +68,11 @@ class Attendant:
         deliver: Callable[[Line, Asked, Reply], None],
         rouse: Callable[[], None],
         may_ask: Callable[[], bool],
+        spend: Callable[[Line, float], None],
     ) -> None:
         """`deliver` is given replies, `rouse` called by other threads when there is work.
+
+        `spend` is told what a program has used of which no reply tells.
 
         `may_ask`: False while so many replies have not been fetched that nothing is asked.
         """
@@ -77,10 +83,12 @@ class Attendant:
         self._deliver = deliver
         self._rouse = rouse
         self._may_ask = may_ask
+        self._spend = spend
         self._begun: deque[tuple[Line, Instance | Exception]] = deque()
         self._dying: list[tuple[Line, Instance]] = []
         self._starters = ThreadPoolExecutor(STARTERS, "operators-start")
         self._next_print = 0.0
+        self._next_settle = 0.0
         self.selector = selectors.DefaultSelector()
         self.next_time: float | None = None
         """When there is something to do though nothing comes."""
@@ -118,6 +126,7 @@ class Attendant:
                 self._failed_ours(line)
         self._hand_out(lines, now)
         self._bury()
+        self._settle(lines, now)
         times = [each for line in lines for each in self._times(line, now)]
         self.next_time = min(times, default=None)
         return [
@@ -257,7 +266,7 @@ class Attendant:
         self._deliver_paid(line, asked, failed(asked.question, reason))
 
     def _deliver_paid(self, line: Line, asked: Asked, reply: Reply) -> None:
-        """With the time that it has taken; that of a warm-up is paid by the next question."""
+        """With the time that it has taken; that of a warm-up is settled."""
         seconds = 0.0 if asked.told else line.pay()
         self._deliver(line, asked, reply._replace(processor_seconds=seconds))
 
@@ -282,10 +291,30 @@ class Attendant:
 
     def _bury(self) -> None:
         """Look who has ended. What was used and could not be read before then is paid for now."""
-        for line, instance in self._dying:
-            if instance.is_gone():
-                line.unpaid += instance.take_used()
-        self._dying = [each for each in self._dying if not each[1].is_gone()]
+        dying, self._dying = self._dying, []
+        for line, instance in dying:
+            if not instance.is_gone():
+                self._dying.append((line, instance))
+                continue
+            line.unpaid += instance.take_used()
+            if line.is_forgotten:
+                self._spend_unpaid(line)
+
+    def _settle(self, lines: Sequence[Line], now: float) -> None:
+        """Say what programs have used while nobody asked them, as with a warm-up."""
+        if now < self._next_settle:
+            return
+        self._next_settle = now + SETTLE_SECONDS
+        for line in lines:
+            if line.asked or line.waiting:
+                continue  # the reply tells of it
+            if line.instance is not None:
+                line.unpaid += line.instance.take_used()
+            self._spend_unpaid(line)
+
+    def _spend_unpaid(self, line: Line) -> None:
+        if used := line.pay():
+            self._spend(line, used)
 
     # Asking and being answered.
 

@@ -59,7 +59,8 @@ class Programs:
         self._node = Node(self._shelf, place, bounds)
         name = f"{socket.gethostname()}/{OF_WORKFLOWS if partition is None else partition}"
         warming = None if partition is None else Warming(registry, name, partition, self._node)
-        self._telling = Telling(registry, name, self._node.running, warming)
+        spent = dict if partition is None else self._node.spent
+        self._telling = Telling(registry, name, self._node.running, warming, spent=spent)
 
     def ask(self, question: Question) -> bool:
         """Take a question, as the port has it."""

@@ -56,6 +56,13 @@ class Asked:
     attempts: int = 0
     told: Callable[[str], None] | None = None
     """Of a warm-up, which no stream asks: who is told "" or what is wrong."""
+    payer: str = ""
+    """of that: the stream for which it is"""
+
+    @property
+    def whose(self) -> str:
+        """The stream that pays."""
+        return self.payer or self.question.composite
 
 
 @dataclass(slots=True)
@@ -90,6 +97,8 @@ class Line:
     problem: str = ""
     printed: bytes = b""
     unpaid: float = 0.0
+    payer: str = ""
+    """The stream for which it was asked last."""
     answered_bytes: int = 0
     next_id: int = 0
 

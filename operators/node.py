@@ -43,6 +43,10 @@ WARM_UP = "warm-up"
 """What a program is told as the composite that asks, where none does."""
 WARM_UP_BYTES = QUESTION_BYTES + manifest.MAX_BYTES
 
+MOST_SPENT = 10_000
+"""Streams of which is remembered what their programs have used beside replies: of more, by tenant
+alone."""
+
 
 class Node:
     """Runs programs, as servioticy/ports/programs.py has it."""
@@ -66,8 +70,16 @@ class Node:
         """Questions that are not answered, with the one that comes after each, if there is."""
         self._room = room or Room()
         self._unfetched = 0
+        self._spent: dict[tuple[int, str], float] = {}
         self._attendant = Attendant(
-            programs, place, bounds or Bounds(), clock, self._deliver, self._rouse, self._may_ask
+            programs,
+            place,
+            bounds or Bounds(),
+            clock,
+            self._deliver,
+            self._rouse,
+            self._may_ask,
+            self._spend,
         )
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._woken, False)
@@ -86,7 +98,7 @@ class Node:
             if self._is_closed or is_late or not self._room.take(program.tenant, size):
                 return False
             asked = Asked(question, self._clock(), size)
-            self._line(program).come.append(asked)
+            self._come(asked)
             self._open[question.id] = None
             if after is not None:
                 self._open[after] = asked
@@ -94,17 +106,17 @@ class Node:
         self._rouse()
         return True
 
-    def warm(self, program: Program, told: Callable[[str], None]) -> bool:
+    def warm(self, program: Program, payer: str, told: Callable[[str], None]) -> bool:
         """Begin a program, and ask it what its manifest has for a warm-up; False: no room.
 
-        `told` is called once, in another thread, with "" or what is wrong. It may not block.
+        `payer`: the stream for which it is, as a question names one. `told` is called once, in
+        another thread, with "" or what is wrong. It may not block.
         """
         question = Question(b"", program, WARM_UP, None, ())
         with self._lock:
             if self._is_closed or not self._room.take(program.tenant, WARM_UP_BYTES):
                 return False
-            line = self._line(program)
-            line.come.append(Asked(question, self._clock(), WARM_UP_BYTES, told=told))
+            self._come(Asked(question, self._clock(), WARM_UP_BYTES, told=told, payer=payer))
             self._begin()
         self._rouse()
         return True
@@ -132,6 +144,16 @@ class Node:
             self._forgotten.append(line)
         self._rouse()
 
+    def spent(self) -> dict[tuple[int, str], float]:
+        """Return what programs have used since the last call of which no reply tells.
+
+        In seconds of the processor, by tenant and by the stream that has asked last, as questions
+        name it.
+        """
+        with self._lock:
+            found, self._spent = self._spent, {}
+        return found
+
     def close(self) -> None:
         """End all, and wait until all are gone."""
         with self._answered:
@@ -156,11 +178,13 @@ class Node:
         """Bytes of questions that are open or whose replies nobody has fetched."""
         return self._room.taken
 
-    def _line(self, program: Program) -> Line:
+    def _come(self, asked: Asked) -> None:
+        program = asked.question.program
         line = self._lines.get(program)
         if line is None:
             line = self._lines[program] = Line(program, used=self._clock())
-        return line
+        line.come.append(asked)
+        line.payer = asked.whose
 
     def _begin(self) -> None:
         if self._thread is None:
@@ -229,6 +253,14 @@ class Node:
             self._replies.append((line, asked, reply))
             self._unfetched += bytes_of(reply)
             self._answered.notify_all()
+
+    def _spend(self, line: Line, seconds: float) -> None:
+        tenant = line.program.tenant
+        with self._lock:
+            spent = self._spent
+            is_known = (tenant, line.payer) in spent or len(spent) < MOST_SPENT
+            key = tenant, line.payer if is_known else ""
+            spent[key] = spent.get(key, 0.0) + seconds
 
     def _may_ask(self) -> bool:
         return self._unfetched < MOST_UNFETCHED_BYTES

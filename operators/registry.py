@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from operators import manifest
 from operators.errors import NotAnOperator
 from operators.line import Running
+from servioticy.domain.model import StreamRef
 from servioticy.ports.programs import Manifest, Program
-from servioticy.ports.stored_programs import Run, StoredPrograms
+from servioticy.ports.stored_programs import Run, StoredPrograms, Wanted
 
 PRINTED = 4096
 """Characters of what a program has printed that are kept in the store."""
@@ -48,13 +49,25 @@ class Registry:
         """Note how programs are on a node. Raises Unavailable."""
         self._stored.tell(node, [_run(each) for each in running])
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
+    def spend(self, seconds: Mapping[tuple[int, str], float]) -> None:
+        """Charge what programs have used, by tenant and stream. Raises Unavailable."""
+        microseconds = {key: round(1e6 * used) for key, used in seconds.items()}
+        used = {(tenant, _stream(name)): us for (tenant, name), us in microseconds.items() if us}
+        if used:
+            self._stored.spend(used)
+
+    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
         """Return what was wanted since the last call, as StoredPrograms has it."""
         return self._stored.wanted(partition, seconds)
 
     def tell_warmed(self, node: str, running: Running, reason: str) -> None:
         """Note how a program is, and what came of its being wanted. Raises Unavailable."""
         self._stored.tell(node, [_run(running)._replace(warmed=_plain(reason))])
+
+
+def _stream(name: str) -> StreamRef:
+    service_object, _, stream = name.partition("/")
+    return StreamRef(service_object, stream)
 
 
 def _run(running: Running) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from operators.line import Running
 from operators.registry import Registry
@@ -31,13 +31,19 @@ class Telling:
         running: Callable[[], Sequence[Running]],
         warming: Warming | None = None,
         seconds: float = SECONDS,
+        spent: Callable[[], Mapping[tuple[int, str], float]] = dict,
     ) -> None:
-        """`node`: its name. Without `warming` nobody is listened to."""
+        """`node`: its name. Without `warming` nobody is listened to.
+
+        `spent`: what programs have used since the last call of which no reply tells.
+        """
         self._registry = registry
         self._node = node
         self._running = running
         self._warming = warming
         self._seconds = seconds
+        self._spent = spent
+        self._unpaid: dict[tuple[int, str], float] = {}
         self._told: Sequence[Running] = []
         self._looks = 0
         self._closed = threading.Event()
@@ -50,12 +56,20 @@ class Telling:
         self._thread.join()
 
     def tell(self) -> None:
-        """Tell if there is anything to tell. Raises Unavailable."""
+        """Tell if there is anything to tell, and charge what there is. Raises Unavailable."""
+        self._charge()
         found = sorted(self._running(), key=lambda each: each.state == "ended")[:MOST]
         self._looks += 1
         if found != self._told or (found and self._looks % AGAIN == 0):
             self._registry.tell(self._node, found)
             self._told = found
+
+    def _charge(self) -> None:
+        for key, seconds in self._spent().items():
+            self._unpaid[key] = self._unpaid.get(key, 0.0) + seconds
+        if self._unpaid:
+            self._registry.spend(self._unpaid)
+            self._unpaid.clear()
 
     def _run(self) -> None:
         at = time.monotonic() + self._seconds

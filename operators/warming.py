@@ -14,6 +14,7 @@ from typing import Protocol
 
 from operators.line import Running
 from servioticy.ports.programs import Program
+from servioticy.ports.stored_programs import Wanted
 
 MOST_OPEN = 64
 """Programs that are being begun for somebody; a tenant may have as many as are left to others."""
@@ -29,10 +30,11 @@ MOST_REASON = 300
 class Node(Protocol):
     """Who begins programs."""
 
-    def warm(self, program: Program, told: Callable[[str], None]) -> bool:
+    def warm(self, program: Program, payer: str, told: Callable[[str], None]) -> bool:
         """Begin a program, and have it answer its warm-up; False: there is no room.
 
-        `told` is called once, from any thread, with "" or what is wrong; it may not block.
+        `payer`: the stream for which it is. `told` is called once, from any thread, with "" or
+        what is wrong; it may not block.
         """
 
     def running(self) -> Sequence[Running]:
@@ -42,7 +44,7 @@ class Node(Protocol):
 class Told(Protocol):
     """Who is asked by others, and told."""
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
+    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
         """Return what has been asked for, within so many seconds of silence."""
 
     def tell_warmed(self, node: str, running: Running, reason: str) -> None:
@@ -65,22 +67,23 @@ class Warming:
     def turn(self, seconds: float) -> None:
         """Listen for so long at most, and tell what there is to tell. Raises Unavailable."""
         pause = OPEN_SECONDS if self._open or self._done else LISTEN_SECONDS
-        for program in self._told.wanted(self._partition, min(pause, seconds)):
-            if program not in self._open:
-                self._begin(program)
+        for wanted in self._told.wanted(self._partition, min(pause, seconds)):
+            if wanted.program not in self._open:
+                self._begin(wanted)
         while self._done:
             program, reason = self._done[0]
             self._open.discard(program)  # who asks from here on is told anew
             self._tell(program, reason)
             self._done.popleft()
 
-    def _begin(self, program: Program) -> None:
+    def _begin(self, wanted: Wanted) -> None:
+        program, payer = wanted
         of = Counter(each.tenant for each in self._open)
         if of[program.tenant] >= MOST_OPEN - len(self._open):
             self._done.append((program, NO_ROOM))
             return
         self._open.add(program)
-        if not self._node.warm(program, lambda why: self._done.append((program, why))):
+        if not self._node.warm(program, payer, lambda why: self._done.append((program, why))):
             self._done.append((program, NO_ROOM))
 
     def _tell(self, program: Program, reason: str) -> None:

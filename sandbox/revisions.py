@@ -28,6 +28,16 @@ class Revision(NamedTuple):
         """Whether it is a result of its stream, and not only sent to who follows that."""
         return not self.early
 
+    @property
+    def takes_back(self) -> bool:
+        """Whether the result that its stream has of this timestamp is none any more."""
+        return self.is_kept and self.retracted
+
+    @property
+    def is_row(self) -> bool:
+        """Whether its stream has it of this timestamp from here on."""
+        return not (self.early or self.retracted)
+
 
 def revision_of(document: bytes) -> Revision | None:
     """Return what the document of a window, or of a result of windows, says; None: it is none.

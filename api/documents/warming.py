@@ -16,6 +16,7 @@ from servioticy.domain.program_code import ProgramCode
 from servioticy.domain.quotas import PROCESSOR_SECONDS
 from servioticy.errors import Unavailable
 from servioticy.ports.programs import Program
+from servioticy.ports.stored_programs import Wanted
 from servioticy.refusals import Conflict
 
 STEP_SECONDS = 0.005
@@ -36,11 +37,12 @@ def warm_up(
     """Have those programs begun that the document names, and the one in force does not.
 
     Where nobody computes the partition nobody is asked, nor for a tenant that has used up its
-    processor time. Raises Conflict with what is wrong with
-    a program, and Unavailable where one is not ready within `change_wait_seconds`: it goes on
-    being begun, and who asks again may find it ready.
+    processor time. Raises Conflict with what is wrong with a program, and Unavailable where one
+    is not ready within `change_wait_seconds`: it goes on being begun, and who asks again may find
+    it ready.
     """
-    new = _programs(definition) - _programs(before)
+    computing, in_force = _programs(definition), _programs(before)
+    new = computing.keys() - in_force.keys()
     node = services.ports.graph.nodes([key.id]).get(key.id) if new else None
     stored = services.ports.programs
     if node is None or not stored.is_listened_to(node.partition):
@@ -50,11 +52,14 @@ def warm_up(
     until = time.monotonic() + services.settings.requests.change_wait_seconds
     named = sorted(new, key=lambda code: (code.name, code.version))
     for at in range(0, len(named), AT_ONCE):
+        codes = named[at : at + AT_ONCE]
         some = [
-            Program(key.tenant, each.name, each.version, owners.get(each.owner))
-            for each in named[at : at + AT_ONCE]
+            Program(key.tenant, each.name, each.version, owners.get(each.owner)) for each in codes
         ]
-        asked = [(each, stored.want(node.partition, each)) for each in some]
+        asked = [
+            (program, stored.want(node.partition, Wanted(program, computing[each])))
+            for program, each in zip(some, codes, strict=True)
+        ]
         for program, since in asked:
             _wait(program, partial(stored.warmed, node.partition, program, since), until)
 
@@ -71,9 +76,10 @@ def _wait(program: Program, answer: Callable[[], str | None], until: float) -> N
         raise Conflict(f"{name} cannot take over, what was in force still is: {reason}")
 
 
-def _programs(definition: Definition) -> set[ProgramCode]:
+def _programs(definition: Definition) -> dict[ProgramCode, str]:
+    """With a stream that each computes."""
     return {
-        each.composite.operator
+        each.composite.operator: str(each.ref)
         for each in definition.streams
         if each.composite is not None and isinstance(each.composite.operator, ProgramCode)
     }

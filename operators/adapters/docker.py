@@ -237,16 +237,18 @@ class Container(Instance):
 
     def _take(self) -> None:
         """What it prints on its standard output are frames, and on the other one words."""
-        with self._attached.makefile("rb") as source:
-            while len(head := source.read(_HEAD.size)) == _HEAD.size:
-                stream, length = _HEAD.unpack(head)
-                while length and (content := source.read(min(length, CHUNK))):
-                    length -= len(content)
-                    if stream == STDOUT:
-                        self._inner.sendall(content)
-                    else:
-                        os.write(self._printing, content)
-        _shut(self._inner)
+        try:
+            with self._attached.makefile("rb") as source:
+                while len(head := source.read(_HEAD.size)) == _HEAD.size:
+                    stream, length = _HEAD.unpack(head)
+                    while length and (content := source.read(min(length, CHUNK))):
+                        length -= len(content)
+                        if stream == STDOUT:
+                            self._inner.sendall(content)
+                        else:
+                            os.write(self._printing, content)
+        finally:
+            _shut(self._inner)  # so its end is heard, however it ends
 
 
 def _until_closed(carry: Callable[[], None]) -> None:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from pipeline.accounting.splitting import add, named, split, sum_of, wakers
 from pipeline.growth import KeptEntry, NewRow, Verdict
-from servioticy.domain.known_streams import KnownStream, is_passing, takes_back
+from servioticy.domain.known_streams import KnownStream, revision_in
 from servioticy.domain.model import StreamRef
 from servioticy.domain.verdicts import EMITTED
 from servioticy.ports.accounts import UNNAMED, Use, UseKey
@@ -50,7 +50,8 @@ class Accounts:
             if not position:
                 account[0] += 1
             account[1] += 1
-            if not (is_passing(stream, document, path) or takes_back(stream, document, path)):
+            revision = revision_in(stream, document, path)
+            if revision is None or revision.is_row:
                 account[2] += len(document)
             if left:
                 account[3] += left.pop(stream.stream_id, 0)

@@ -66,20 +66,10 @@ def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> li
 
 def taken_back(gone: Iterable[NewRow]) -> list[StoredUpdate]:
     """What goes from the history and of which subscribers are sent nothing."""
+    rows_ = [(*row[:5], ()) for row in gone]  # whatever their last update says of itself
     return [
-        StoredUpdate(
-            stream.tenant,
-            stream.stream_id,
-            timestamp,
-            document,
-            stream.version,
-            key.offset,
-            position,
-            tree=key.tree,
-            takes_back=True,
-            is_sent=False,
-        )
-        for stream, timestamp, document, key, position, _path in gone
+        each._replace(is_new=False, takes_back=True, ends_taken_back=False, is_sent=False)
+        for each in updates(rows_)
     ]
 
 

@@ -264,7 +264,7 @@ class Partition:
     def commit(self, batch: Callable[[TreeKey], Batch]) -> Mapping[int, int]:
         """Store the batch that begins at our progress, which then moves to its end.
 
-        Returns of streams the bytes of updates that are not stored any more. Raises Unavailable
+        Returns of streams the bytes that are stored less, as the store does. Raises Unavailable
         where progress has passed its end already, and what storing raises.
         """
         content = batch(self.progress)

@@ -92,7 +92,7 @@ def is_passing(stream: KnownStream, document: bytes, path: trees.Path) -> bool:
 def takes_back(stream: KnownStream, document: bytes, path: trees.Path) -> bool:
     """Tell whether this update says that the stream's result of its timestamp is none any more."""
     revision = revision_in(stream, document, path)
-    return revision is not None and revision.is_kept and revision.retracted
+    return revision is not None and revision.takes_back
 
 
 def ends_result(windows: KnownStream, document: bytes) -> bool:
@@ -105,7 +105,7 @@ def ends_result(windows: KnownStream, document: bytes) -> bool:
     if not document:
         return True
     revision = revision_of(document)
-    return revision is not None and revision.is_kept and revision.retracted
+    return revision is not None and revision.takes_back
 
 
 @dataclass(slots=True, eq=False)

@@ -35,7 +35,7 @@ class Use(NamedTuple):
     computations: Mapping[str, int] = MappingProxyType({})
     """by verdict"""
     replaced: int = 0
-    """bytes of updates that these have taken the place of"""
+    """bytes of updates that these have taken the place of, less those of what is kept instead"""
     microseconds: int = 0
     """of processor time of its code"""
 

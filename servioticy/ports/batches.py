@@ -32,7 +32,8 @@ class StoredUpdate(NamedTuple):
     tree: int = 0
     """as of a TreeKey"""
     takes_back: bool = False
-    """Whether the row of this timestamp goes instead, and this one is kept until it is emitted.
+    """Whether the row of this timestamp goes instead, and this one is kept until it is emitted,
+    where it is sent.
 
     Where nothing is newer it stays the stream's last update, from which is computed."""
     ends_taken_back: bool = False

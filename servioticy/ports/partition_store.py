@@ -147,7 +147,8 @@ class PartitionStore(
         being stored by an earlier claim.
 
         Returns of streams the bytes of updates that are not stored any more, as others of this
-        batch have their timestamps.
+        batch have their timestamps, or take them back. What is kept of these, as it is computed
+        from, is taken off: where it is more than what has gone it is less than nothing.
         """
 
     def purge(self, partition: int, most: int, most_bytes: int) -> int | None:

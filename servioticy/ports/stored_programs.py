@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from servioticy.domain.model import StreamRef
 from servioticy.ports.programs import Program
 
 
@@ -29,6 +30,14 @@ class Run(NamedTuple):
     """what came of it where it was wanted: "" it is ready, or what is wrong; None: as it was"""
 
 
+class Wanted(NamedTuple):
+    """A program that is to be begun before it takes over."""
+
+    program: Program
+    payer: str
+    """the stream that it is to compute, `SERVICE_OBJECT/STREAM`: one of these, who pays"""
+
+
 class StoredPrograms(Protocol):
     """Keeps programs, for all machines."""
 
@@ -48,13 +57,19 @@ class StoredPrograms(Protocol):
     def is_listened_to(self, partition: int) -> bool:
         """Tell whether somebody hears what is wanted of a partition. Raises Unavailable."""
 
-    def want(self, partition: int, program: Program) -> int:
+    def spend(self, used: Mapping[tuple[int, StreamRef], int]) -> None:
+        """Add microseconds of the processor to the accounts of tenants and their streams.
+
+        Raises Unavailable.
+        """
+
+    def want(self, partition: int, wanted: Wanted) -> int:
         """Say that a program is to be begun before it takes over; nothing of it is kept.
 
         Return when that was, as the store counts. Raises Unavailable.
         """
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
+    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
         """Return what was wanted since the last call, within so many seconds of silence.
 
         Listens from the first call on, in this thread. Raises Unavailable.

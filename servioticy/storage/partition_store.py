@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -48,6 +47,7 @@ from servioticy.storage.database import Copied, Database, Prepared, Row
 from servioticy.storage.effects import named_changes, take_effect
 from servioticy.storage.purge import purge
 from servioticy.storage.queries import queries
+from servioticy.storage.replaced import kept_of, replaced
 from servioticy.storage.swapping import swapped
 
 log = logging.getLogger("servioticy.storage")
@@ -309,8 +309,8 @@ class PostgresPartitionStore:
         """Store all or nothing. Raises Fenced where progress is not where the batch begins."""
         try:
             displaced = superseded(batch.updates)
-            replaced = self._replaced(batch.updates, displaced)
-            self._store(batch, displaced)
+            less = replaced(self._database, batch.updates, displaced)
+            less.subtract(self._store(batch, displaced))
         except psycopg2.errors.DivisionByZero as error:
             claimed = "claimed so" if batch.claim else f"at offset {batch.first_offset}"
             raise Fenced(
@@ -325,7 +325,7 @@ class PostgresPartitionStore:
                 replace(batch, updates=[e._replace(is_new=False) for e in batch.updates])
             )
         self._note_crossings(batch)
-        return replaced
+        return less
 
     def _note_crossings(self, batch: Batch) -> None:
         """Remember whether crossings may be stored, so that who has none never asks."""
@@ -338,34 +338,20 @@ class PostgresPartitionStore:
             before = self._last_crossings.get(batch.partition, made[0])
             self._last_crossings[batch.partition] = max(before, *made)
 
-    def _replaced(
-        self, updates: Sequence[StoredUpdate], displaced: Sequence[StoredUpdate]
-    ) -> Mapping[int, int]:
-        """The bytes of what these take the place of, stored before or displaced among them."""
-        late = [each for each in updates if not each.is_new]
-        if not late:
-            return {}
-        found = Counter({each.stream_id: 0 for each in displaced})
-        for each in displaced:
-            if not each.takes_back:  # it takes no bytes
-                found[each.stream_id] += len(each.document)
-        places = {(each.stream_id, each.timestamp) for each in late}
-        streams, timestamps = columns(sorted(places), 2)
-        values = {"streams": numbers(streams), "timestamps": numbers(timestamps)}
-        found.update(dict(self._database.rows(self._sql["replaced"], values)))
-        return found
-
-    def _store(self, batch: Batch, displaced: Sequence[StoredUpdate]) -> None:
+    def _store(self, batch: Batch, displaced: Sequence[StoredUpdate]) -> Mapping[int, int]:
+        """Store it; the bytes of what is kept of what it takes back, by stream."""
         parts = [*self._fence(batch), *batch_parts(batch)]
         crossing: list[Prepared | Copied] = [*borders.border_parts(batch)]
         if batch.claim is None and batch.partition in self._last_crossings:
             crossing.append(borders.forgetting_crossings(batch))
         late = batch.put_off or batch.taken_up or batch.emitted_late
-        if batch.effect is None and not displaced and not late:
+        takes_back = any(each.takes_back for each in batch.updates)
+        if batch.effect is None and not (displaced or late or takes_back):
             self._database.together(parts + crossing)
-            return
+            return {}
         with self._database.transaction():
             self._database.together(parts)
+            kept = kept_of(self._database, batch.updates)
             if displaced:
                 self._set_aside(displaced, batch)
             if isinstance(batch.effect, Release):
@@ -378,6 +364,7 @@ class PostgresPartitionStore:
                 self._database.together(crossing)
             if late:
                 self._store_put_off(batch)
+        return kept
 
     def _fence(self, batch: Batch) -> list[Prepared]:
         """What has to be so; else nothing is done that is sent together with this."""

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
+from servioticy.domain.model import StreamRef
+from servioticy.ports.accounts import Use
 from servioticy.ports.programs import Program
-from servioticy.ports.stored_programs import Run, StoredProgram
+from servioticy.ports.stored_programs import Run, StoredProgram, Wanted
+from servioticy.storage.accounts import account
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -85,18 +88,28 @@ class PostgresPrograms:
         values = {"key": _LISTENS, "partition": partition}
         return bool(self._database.rows(self._runs["is_listened_to"], values)[0][0])
 
-    def want(self, partition: int, program: Program) -> int:
+    def spend(self, used: Mapping[tuple[int, StreamRef], int]) -> None:
+        """Add processor time to accounts, as the port has it."""
+        uses = [
+            Use(tenant, stream, tenant, microseconds=each)
+            for (tenant, stream), each in used.items()
+        ]
+        account(self._database, uses)
+
+    def want(self, partition: int, wanted: Wanted) -> int:
         """Say that a program is to be begun, as the port has it."""
-        values = {"channel": _channel(partition), "said": orjson.dumps([*program]).decode()}
+        said = orjson.dumps([[*wanted.program], wanted.payer]).decode()
+        values = {"channel": _channel(partition), "said": said}
         return int(self._database.rows(self._runs["want"], values)[0][0])
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
+    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
         """Return what was wanted since the last call, as the port has it."""
         heard = self._database.heard(_channel(partition), seconds)
         if heard is None:  # in this order: who is told that it is listened to is heard
             values = {"key": _LISTENS, "partition": partition}
             self._database.rows(self._runs["listen"], values)
-        return [Program(*orjson.loads(each)) for each in heard or ()]
+        said = [orjson.loads(each) for each in heard or ()]
+        return [Wanted(Program(*program), payer) for program, payer in said]
 
     def warmed(self, partition: int, program: Program, since: int) -> str | None:
         """Return what is wrong with it, as the port has it."""

@@ -12,7 +12,7 @@ from operator_folders import SECONDS, question, write
 from operators import archives, manifest
 from operators.building import Programs
 from servioticy.ports.programs import Program
-from servioticy.ports.stored_programs import Run, StoredProgram
+from servioticy.ports.stored_programs import Run, StoredProgram, Wanted
 from servioticy.settings import Settings, changed
 
 PROGRAM = Program(1, "other/tried", 4)
@@ -41,8 +41,8 @@ class Store:
         """Note it."""
         self.told.append(runs)
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
-        """Nobody wants anything."""
+    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
+        """Nobody wants anything to be begun."""
         time.sleep(seconds)
         return ()
 

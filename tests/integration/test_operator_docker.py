@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import select
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,12 +11,13 @@ from pathlib import Path
 
 import pytest
 from fake_docker import FakeDocker
-from operator_folders import PROGRAM, Folders, answers, question, until, write
+from operator_folders import PROGRAM, SECONDS, Folders, answers, question, until, write
 
 from command import doctor
 from operators import manifest
-from operators.adapters.docker import Docker, container
+from operators.adapters.docker import Container, Docker, container
 from operators.cgroups import BESIDE_BYTES, BESIDE_PROCESSES
+from operators.errors import Misbehaved
 from operators.guest import carrying
 from operators.guest.root import TEMPORARY_BYTES
 from operators.instance import Place
@@ -136,6 +139,23 @@ def test_one_that_ends_is_begun_again_and_who_ends_it_is_to_blame(
     assert again.outputs[0].channels == b'{"count":1}'
     assert len(docker.made) >= 3
     assert docker.containers == {}
+
+
+def test_where_dockers_socket_is_reset_that_is_an_end(docker: FakeDocker) -> None:
+    """It is heard at once: else the next question would wait as long as an answer may take."""
+    attached, theirs = socket.socketpair()
+    running = Container(Docker(docker.path, IMAGE), "of nobody", attached)
+    try:
+        running.send(b"what is not read")
+        assert select.select([theirs], [], [], SECONDS)[0]
+        theirs.close()  # which is a reset, as that was not read
+
+        assert select.select([running.socket], [], [], SECONDS)[0]
+        with pytest.raises(Misbehaved, match="it has ended"):
+            list(running.frames())
+    finally:
+        running.end()
+        until(running.is_gone)
 
 
 def test_what_docker_refuses_is_nobodys_fault(docker: FakeDocker, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from operator_folders import PROGRAM, SECONDS, answers, fetched, node_of, question, until, write
 
+from operators import attending
 from operators.attending import Bounds
 from operators.node import Node
 from operators.room import Room
@@ -39,17 +40,30 @@ EVENTS = [{"stream": "a", "channels": {"value": 5}}, {"stream": "a", "channels":
 def warmed(node: Node) -> str:
     """Begin the program, and return what was wrong."""
     told: queue.SimpleQueue[str] = queue.SimpleQueue()
-    assert node.warm(PROGRAM, told.put)
+    assert node.warm(PROGRAM, "so/s", told.put)
     return told.get(timeout=SECONDS)
 
 
-def test_who_asks_then_asks_the_process_that_is_there(tmp_path: Path) -> None:
-    """Nothing of the warm-up is a reply to anybody, and all room is free again."""
+def test_who_asks_then_asks_the_process_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the warm-up is a reply to anybody, and all room is free again.
+
+    It is paid by the stream for which it was, though that never asks.
+    """
+    monkeypatch.setattr(attending, "SETTLE_SECONDS", 0.0)
     folder = write(tmp_path / "a", TOLD, **{"warm-up": EVENTS})
     room = Room()
     with node_of({PROGRAM: folder}, tmp_path, room=room) as node:
         assert warmed(node) == ""
         (before,) = node.running()
+        spent: dict[tuple[int, str], float] = {}
+
+        def is_paid() -> bool:
+            spent.update(node.spent())
+            return bool(spent)
+
+        until(is_paid)
         reply = answers(node, [question(1)])[b"q1"]
         assert node.replies(0.0) == []
         until(lambda: node.running()[0].printed.count(b"\n") > 2)
@@ -57,7 +71,8 @@ def test_who_asks_then_asks_the_process_that_is_there(tmp_path: Path) -> None:
         assert room.taken == 0
 
     assert reply.outputs[0].channels == b'{"value":1}'
-    assert reply.processor_seconds > 0, "the time of the start is paid for"
+    assert [*spent] == [(PROGRAM.tenant, "so/s")]
+    assert spent[PROGRAM.tenant, "so/s"] > 0, "the time of the start is paid for"
     assert before.state == "idle"
     assert (before.pid, before.restarts) == (after.pid, 0)
     assert after.printed.startswith(b"warm-up a 0 {'value': 5} {}\nwarm-up a 0 {'value': 6} {}\n")
@@ -89,7 +104,7 @@ def test_what_a_stream_asks_is_answered_beside_a_warm_up(tmp_path: Path) -> None
     told: queue.SimpleQueue[str] = queue.SimpleQueue()
     with node_of({PROGRAM: folder}, tmp_path) as node:
         assert node.ask(question(1))
-        assert node.warm(PROGRAM, told.put)
+        assert node.warm(PROGRAM, "so/s", told.put)
         assert node.ask(question(2))
         assert node.ask(question(3))
         found = fetched(node, 3)
@@ -103,7 +118,7 @@ def test_who_is_forgotten_is_told_so(tmp_path: Path) -> None:
     folder = write(tmp_path / "a", "import time\ntime.sleep(600)")
     told: queue.SimpleQueue[str] = queue.SimpleQueue()
     with node_of({PROGRAM: folder}, tmp_path) as node:
-        assert node.warm(PROGRAM, told.put)
+        assert node.warm(PROGRAM, "so/s", told.put)
         node.forget(PROGRAM)
         assert told.get(timeout=SECONDS) == "it is asked no more"
 
@@ -111,7 +126,7 @@ def test_who_is_forgotten_is_told_so(tmp_path: Path) -> None:
 def test_more_than_there_is_room_for_is_not_begun(tmp_path: Path) -> None:
     """Of a tenant, as with questions."""
     with node_of({}, tmp_path, room=Room(1000)) as node:
-        assert not node.warm(PROGRAM, print)
+        assert not node.warm(PROGRAM, "so/s", print)
 
 
 def test_a_process_that_has_answered_is_not_asked_again(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 import pytest
-from port_builders import PARTITIONS, Storage, a_service_object, key
+from port_builders import PARTITIONS, TAKEN_BACK, Storage, a_service_object, key
 
 from servioticy.domain.model import StreamKey
 from servioticy.ports.batches import Batch, StoredUpdate
@@ -104,6 +104,34 @@ def test_the_last_update_stays_whatever_its_age(storage: Storage, tenant: int) -
     last = storage.history.last_update(stream)
     assert last is not None
     assert last.timestamp == times[-1] == storage.history.newest(stream)
+
+
+def test_of_what_was_taken_back_nothing_stays_that_is_older_than_the_rest(
+    storage: Storage, tenant: int
+) -> None:
+    """And has expired: else it is computed from, or may be. At the border, and no sooner."""
+    create(storage, tenant, ttl=DAY)
+    stored_as = storage.stored_as("so1")
+
+    def store(at: int, *, back: bool) -> None:
+        begin = storage.store.all_progress()[0]
+        update = StoredUpdate(tenant, stored_as, at, b"{}", 1, begin, 0, takes_back=back)
+        storage.store.store(Batch(0, begin, begin + 1, begin, updates=[update]))
+
+    store(NOW - 3 * DAY, back=True)
+    expire(storage, tenant)
+    assert storage.rows(TAKEN_BACK) == 1, "it is the last one"
+    store(NOW - 3 * DAY, back=False)
+    expire(storage, tenant)
+    assert storage.rows(TAKEN_BACK) == 1, "as new as the last one"
+    store(NOW - 2 * DAY, back=False)
+    expire(storage, tenant)
+
+    assert storage.rows(TAKEN_BACK) == 0
+    store(NOW - DAY // 2, back=True)
+    store(NOW, back=False)
+    expire(storage, tenant)
+    assert storage.rows(TAKEN_BACK) == 1, "it has not expired"
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,43 @@ def test_what_is_erased_comes_back_whole_however_small_it_was_on_the_disk(
     assert stored.database.rows("SELECT bytes FROM stored_amounts") == [(7,)]
 
 
+def back(stream: tuple[int, int], at: int, document: bytes, offset: int) -> StoredUpdate:
+    """What takes back a result."""
+    return StoredUpdate(*stream, at, document, 1, offset, 0, takes_back=True)
+
+
+@pytest.mark.parametrize("end", ["newer", "erased"])
+def test_what_is_kept_of_what_was_taken_back_counts_as_long(stored: Stored, end: str) -> None:
+    """Until something as new is there, or the stream is erased: at the border of the quota."""
+    key = stored.create("so1")
+    stream = stored.stream("so1")
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
+    store.begin(0)
+    first, said = b'{"v":1}', b'{"v":1,"revision":7,"retracted":true}'
+
+    def amount(offset: int, update: StoredUpdate, size: int) -> int:
+        """Store it, and have it accounted; what the tenant has stored then."""
+        less = store.store(Batch(0, offset, offset + 1, offset, [update]))[stream[1]]
+        store.account([Use(key.tenant, A, key.tenant, rows=1, bytes=size, replaced=less)])
+        ((found,),) = stored.database.rows("SELECT bytes FROM stored_amounts")
+        return int(found)
+
+    assert amount(0, StoredUpdate(*stream, 5, first, 1, 0, 0), len(first)) == len(first)
+    assert amount(1, back(stream, 5, said, 1), 0) == len(said)
+    assert store.used_up(most(5, len(said))) == {key.tenant: "stored-bytes"}
+    assert store.used_up(most(5, len(said) + 1)) == {}
+    assert amount(2, back(stream, 7, first, 2), 0) == len(first), "one of a stream"
+    assert amount(3, back(stream, 6, said, 3), 0) == len(first)
+    if end == "newer":
+        newer = StoredUpdate(*stream, 8, said, 1, 4, 0, True, ends_taken_back=True)
+        assert amount(4, newer, len(said)) == len(said)
+        return
+    store.store(Batch(0, 4, 5, 4, effect=Erase("so1", "a", 1)))
+    while store.purge(0, 20, 10**6) is not None:
+        pass
+    assert stored.database.rows("SELECT bytes FROM stored_amounts") == [(0,)]
+
+
 def test_each_program_may_tell_by_which_grant_others_streams_were_used(
     stored: Stored, delivery: Database
 ) -> None:

@@ -145,7 +145,8 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.taken_up": ({"put_off"}, PIPELINE),
     "partition.forget_superseded": ({"superseded", "put_off"}, PIPELINE),
     "partition.used_up": ({"used_amounts", "stored_amounts", "quotas"}, PIPELINE),
-    "partition.replaced": ({"updates"}, PIPELINE),
+    "replaced.replaced": ({"updates", "states"}, PIPELINE),
+    "replaced.kept": ({"states"}, PIPELINE),
     "partition.grant": ({"grants"}, PIPELINE),
     "borders.name_inputs": ({"inputs_from_outside", "service_objects", "updates"}, PIPELINE),
     "borders.forget_inputs": ({"inputs_from_outside"}, PIPELINE),
@@ -236,7 +237,7 @@ BETWEEN_TENANTS = {
 """Those that name a tenant and read what is not its own."""
 
 FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors", "backup", "kept_entries"}
-FOR_ALL |= {"retention", "operator_runs", "past", "swapping"}
+FOR_ALL |= {"retention", "operator_runs", "past", "swapping", "replaced"}
 """Files of the pipeline, of delivery and of back-ups, which have roles of their own."""
 
 

@@ -191,7 +191,6 @@ class OfOthers(Composite):
         {"type": "sliding", "size": "10s", "delay": "20s"},
         {"type": "session", "gap": "10s"},
         {"type": "global"},
-        {"type": "count", "size": 100},
     ],
 )
 def test_what_others_send_again_is_not_counted_twice(window: dict[str, Any]) -> None:
@@ -204,11 +203,19 @@ def test_what_others_send_again_is_not_counted_twice(window: dict[str, Any]) -> 
     answers = [c.put(at, 9, member="b") for at in (2, 4, 6)]
 
     assert {each.kind for each in answers} <= {"stale", "late"}
-    if window["type"] != "count":
-        assert "other tenants" in answers[0].message
+    assert "other tenants" in answers[0].message
     assert {key: each for key, each in c.entries.items() if key != c.head} == entries
     mine = c.put(4, 40, member="a")
-    assert mine.kind in (("late",) if window["type"] == "count" else ("collected", "stale"))
+    assert mine.kind in ("collected", "stale")
+
+
+def test_of_windows_of_so_many_it_is_not_noted_what_others_have_sent() -> None:
+    """They take only what is newer, and ask for nothing else."""
+    c = OfOthers({"type": "count", "size": 100}, "a", "b")
+    kinds = [c.put(at, at, member="b").kind for at in (2, 6, 4)]
+
+    assert kinds == ["collected", "collected", "late"]
+    assert not [key for key in c.entries if b".n" in key]
 
 
 def test_where_sessions_become_one_it_is_known_of_both() -> None:
@@ -226,15 +233,15 @@ def test_where_no_more_can_be_told_apart_what_is_older_is_not_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What comes in order always is."""
-    monkeypatch.setattr(seen, "MOST", 1)
-    monkeypatch.setattr(seen, "BUCKETS", 1)
+    monkeypatch.setattr(seen, "LEAF", 1)
+    monkeypatch.setattr(seen, "MOST_LEAVES", 1)
     c = OfOthers(TUMBLING, "a", "b")
     for at in (1, 3, 8):
         assert c.put(at, member="b").kind == "collected"
     assert c.put(5, member="b").kind == "stale"
-    assert sum(len(value) for key, (value, _) in c.entries.items() if b".s" in key) == 8
+    assert sum(len(value) for key, (value, _) in c.entries.items() if b".n" in key) == 16
     assert [each for *_, each in windows(c.put(70, member="b"))] == [3]
-    assert not [key for key in c.entries if b".s" in key and key.startswith(b"0.1700000000.")]
+    assert not [key for key in c.entries if b".n" in key and key.startswith(b"0.1700000000.")]
 
 
 def test_more_than_so_many_are_not_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:

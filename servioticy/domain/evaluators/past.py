@@ -194,10 +194,8 @@ class Past:
                 raise Unknown
             stored = before[0] if before else None
         there = [each for _place, each in happened.values() if each.document]
-        newest = max(there, key=lambda each: each.timestamp, default=stored)
-        if newest is None or (stored is not None and stored.timestamp > newest.timestamp):
-            return stored
-        return newest
+        some = there if stored is None else [*there, stored]
+        return max(some, key=lambda each: each.timestamp, default=None)
 
     def _stored(self, wanted: Wanted) -> list[PastUpdate] | None:
         value = self._get(past_key(wanted))

@@ -87,6 +87,13 @@ WITH before AS (
     DELETE FROM states
      USING renumbered
      WHERE stream_id = old
+    RETURNING states.tenant_id, octet_length(taken_back::text) AS bytes
+), less AS (
+    UPDATE stored_amounts
+       SET bytes = greatest(0, stored_amounts.bytes - state.bytes)
+      FROM state
+     WHERE stored_amounts.tenant_id = state.tenant_id
+       AND state.bytes > 0
 ), counted AS (
     UPDATE verdicts
        SET stream_id = new

@@ -483,14 +483,6 @@ SELECT stored_amounts.tenant_id, 'stored-bytes'
    AND name = 'stored-bytes'
  WHERE bytes >= coalesce(most, %(stored_bytes)s);
 
--- replaced --
--- The bytes of those of these updates that are stored already, by stream.
-SELECT asked.stream_id, sum(octet_length(document::text))::bigint
-  FROM unnest(%(streams)s::bigint[], %(timestamps)s::bigint[]) AS asked (stream_id, "timestamp")
-  JOIN updates ON updates.stream_id = asked.stream_id
-   AND updates."timestamp" = asked."timestamp"
- GROUP BY asked.stream_id;
-
 -- wait_for_the_disk --
 -- When this transaction commits; all that was committed before is on it then, too.
 SET LOCAL synchronous_commit TO on;

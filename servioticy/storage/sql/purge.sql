@@ -68,7 +68,15 @@ SELECT bytes FROM gone LIMIT 1;
 -- purge_rest_of_stream --
 -- Once its updates are gone.
 WITH state AS (
-    DELETE FROM states WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
+    DELETE FROM states
+     WHERE stream_id = %(stored_as)s
+       AND tenant_id = %(tenant)s
+    RETURNING octet_length(taken_back::text) AS bytes
+), less AS (
+    UPDATE stored_amounts
+       SET bytes = greatest(0, stored_amounts.bytes - (SELECT sum(bytes) FROM state))
+     WHERE tenant_id = %(tenant)s
+       AND EXISTS (SELECT FROM state WHERE bytes > 0)
 ), counted AS (
     DELETE FROM verdicts WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
 ), used AS (

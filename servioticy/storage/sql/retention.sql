@@ -20,7 +20,8 @@ SELECT id
 
 -- expire --
 -- Of the next streams of a tenant the oldest updates that have expired, up to a number and a size;
--- the first whatever its size. A stream's last update stays: composites compute by it. So does what
+-- the first whatever its size. A stream's last update stays: composites compute by it, and of what
+-- was taken back what is no older. So does what
 -- is perhaps not emitted yet, as it would be emitted again from here, and what somebody overwrites
 -- just now.
 WITH looked AS MATERIALIZED (
@@ -63,6 +64,19 @@ WITH looked AS MATERIALIZED (
             LIMIT %(most)s
               FOR UPDATE SKIP LOCKED) AS oldest
      LIMIT %(most)s
+), ended AS MATERIALIZED (
+    SELECT stream_id, octet_length(taken_back::text) AS bytes
+      FROM ends
+      JOIN states ON stream_id = stored_as
+     WHERE states.tenant_id = %(tenant)s
+       AND taken_back_at < kept_from
+       FOR UPDATE OF states SKIP LOCKED
+), no_longer AS (
+    UPDATE states
+       SET taken_back_at = NULL, taken_back = NULL
+      FROM ended
+     WHERE states.stream_id = ended.stream_id
+       AND states.tenant_id = %(tenant)s
 ), piece AS (
     SELECT stored_as, "timestamp"
       FROM (SELECT stored_as, "timestamp",
@@ -78,9 +92,13 @@ WITH looked AS MATERIALIZED (
     RETURNING stream_id, updates."timestamp", octet_length(document::text) AS bytes
 ), less AS (
     UPDATE stored_amounts
-       SET bytes = greatest(0, stored_amounts.bytes - (SELECT sum(bytes) FROM gone))
+       SET bytes = greatest(0, stored_amounts.bytes - (
+               SELECT sum(bytes)
+                 FROM (SELECT bytes FROM gone
+                        UNION ALL
+                       SELECT bytes FROM ended) AS lost))
      WHERE tenant_id = %(tenant)s
-       AND EXISTS (SELECT FROM gone)
+       AND (EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM ended))
 )
 SELECT (SELECT max(id) FROM looked), stream_id, removed, bytes, first, last
   FROM (SELECT) AS always

@@ -122,12 +122,25 @@ DELETE FROM search_blocks
 
 -- end_taken_back_in_span --
 -- From here on is computed from what the history has, which is another one in the span.
+WITH ended AS (
+    SELECT stream_id, octet_length(taken_back::text) AS bytes
+      FROM states
+     WHERE stream_id = ANY(%(computed)s::bigint[])
+       AND tenant_id = %(tenant)s
+       AND taken_back_at >= %(since)s
+       AND taken_back_at < %(until)s
+       FOR UPDATE
+), less AS (
+    UPDATE stored_amounts
+       SET bytes = greatest(0, stored_amounts.bytes - (SELECT sum(bytes) FROM ended))
+     WHERE tenant_id = %(tenant)s
+       AND EXISTS (SELECT FROM ended)
+)
 UPDATE states
    SET taken_back_at = NULL, taken_back = NULL
- WHERE stream_id = ANY(%(computed)s::bigint[])
-   AND tenant_id = %(tenant)s
-   AND taken_back_at >= %(since)s
-   AND taken_back_at < %(until)s;
+  FROM ended
+ WHERE states.stream_id = ended.stream_id
+   AND states.tenant_id = %(tenant)s;
 
 -- end_swap --
 -- It has taken its place, unless it was cancelled meanwhile.

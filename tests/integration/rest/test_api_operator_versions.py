@@ -13,7 +13,7 @@ from api_builders import NOW, Caller, Platform, Served
 from operator_folders import SECONDS, until, write
 
 from api.app import create_app
-from operators import archives
+from operators import archives, attending
 from operators.instance import Place
 from operators.line import Running
 from operators.node import Node
@@ -23,6 +23,7 @@ from operators.telling import Telling
 from operators.warming import Warming
 from sandbox.text import argument_names
 from servioticy.ports.programs import Program
+from servioticy.ports.stored_programs import Wanted
 from servioticy.settings import Settings, changed
 from servioticy.storage.programs import PostgresPrograms
 
@@ -39,7 +40,12 @@ def listening(platform: Platform, folder: Path) -> Iterator[Node]:
     node = Node(shelf, Place(shelf.base, strangers=False))
     tellings = [
         Telling(
-            registry, f"here/{each}", node.running, Warming(registry, f"here/{each}", each, node)
+            registry,
+            f"here/{each}",
+            node.running,
+            Warming(registry, f"here/{each}", each, node),
+            seconds=0.1,
+            spent=node.spent,
         )
         for each in (0, 1)
     ]
@@ -97,6 +103,25 @@ def test_a_version_is_ready_before_it_is_in_force(
     assert (both[1], both[3]) == ("idle", "idle")
 
 
+def test_who_has_a_program_begun_pays_for_it(
+    pushed: Caller, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it never takes over, and nobody asks it anything."""
+    monkeypatch.setattr(attending, "SETTLE_SECONDS", 0.0)
+    id_ = pushed.ask("POST", "/", json=document(1)).get_json()["id"]
+    rows = served.platform.database.rows
+    paid = (
+        "SELECT service_object, stream, processor_us > 0 FROM usage_hours WHERE processor_us > 0"
+    )
+    with listening(served.platform, tmp_path / "shelf"):
+        assert pushed.ask("PUT", f"/{id_}", json=document(2)).status_code == 409
+        until(lambda: bool(rows(paid)))
+        assert rows(paid) == [(id_, "b", True)]
+        assert rows("SELECT processor_us > 0 FROM used_amounts WHERE processor_us > 0") == [
+            (True,)
+        ]
+
+
 def test_where_nobody_computes_nobody_is_asked(pushed: Caller) -> None:
     """What is wrong with the program shows once somebody does."""
     id_ = pushed.ask("POST", "/", json=document(1)).get_json()["id"]
@@ -148,7 +173,7 @@ def test_an_answer_is_newer_than_its_question(served: Served, pushed: Caller) ->
     program, stored = Program(tenant, "tried", 1), PostgresPrograms(database)
     registry = Registry(PostgresPrograms(database.pipeline))
     running = Running(program, "idle", 0, "", b"", None)
-    since = stored.want(0, program)
+    since = stored.want(0, Wanted(program, "so/b"))
     assert stored.warmed(0, program, since) is None
     registry.tell_warmed("here/0", running, "it has\0ended")
     assert stored.warmed(0, program, since) == "it has?ended"

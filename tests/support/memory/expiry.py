@@ -30,4 +30,7 @@ def expire(
             if at < begin and is_emitted and not waits and removed < most and size < most_bytes:
                 del state.updates[number, at]
                 removed, size = removed + 1, size + len(row.document)
+        back = state.taken_back.get(number)
+        if back is not None and times and back.timestamp < min(begin, times[-1]):
+            del state.taken_back[number]
     return Expired(after if removed else max(looked, default=None), removed, size)

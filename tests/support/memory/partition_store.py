@@ -434,8 +434,12 @@ class MemoryPartitionStore:
                 del state.put_off[key]
 
     def _store_updates(self, batch: Batch) -> Mapping[int, int]:
-        """The same stream and timestamp again overwrites: of how many bytes, by stream."""
+        """The same stream and timestamp again overwrites: of how many bytes, by stream.
+
+        What was taken back and is kept takes bytes, too.
+        """
         replaced: Counter[int] = Counter()
+        kept = {each: len(row.document) for each, row in self._state.taken_back.items()}
         self._state.superseded = [
             (partition, each)
             for partition, each in self._state.superseded
@@ -464,6 +468,10 @@ class MemoryPartitionStore:
         for key in own - gone.keys():
             self._end_taken_back(self._state.updates[key][1])
         self._keep_taken_back(gone.values())
+        replaced.update(kept)
+        replaced.subtract(
+            {each: len(row.document) for each, row in self._state.taken_back.items()}
+        )
         for state in batch.states:
             self._state.states[state.stream_id] = state.state
         for kept in batch.kept:

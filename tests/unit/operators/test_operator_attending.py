@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from operators.attending import Attendant, Bounds
+from operators.attending import SETTLE_SECONDS, Attendant, Bounds
 from operators.errors import Misbehaved
 from operators.instance import Instance, Place
 from operators.line import MOST_ANSWERED_BYTES, MOST_ATTEMPTS, Asked, Line, bytes_of
@@ -73,14 +73,17 @@ class Stage:
 
     def __init__(self) -> None:
         self.replies: list[Reply] = []
+        self.spent: list[tuple[int, float]] = []
+        self.now = 0.0
         self.attendant = Attendant(
             SimpleNamespace(),
             Place(Path("none"), strangers=False),
             Bounds(places=0),
-            lambda: 0.0,
+            lambda: self.now,
             lambda _line, _asked, reply: self.replies.append(reply),
             lambda: None,
             lambda: True,
+            lambda line, seconds: self.spent.append((line.program.tenant, seconds)),
         )
         self.lines: list[Line] = []
 
@@ -246,6 +249,36 @@ def test_who_never_answers_pays_with_the_failed_reply(stage: Stage) -> None:
     assert [each.processor_seconds for each in stage.replies] == [2.0]
     assert line.pay() == 0.5
     assert line.pay() == 0.0
+
+
+def test_what_is_used_while_nobody_asks_is_paid_without_a_reply(stage: Stage) -> None:
+    """As of a warm-up, or of who goes on behind an answer; not while an answer comes."""
+    _, idle = stage.line()
+    busy, answering = stage.line(None)
+    stage.attend()
+    idle.used = answering.used = 2.0
+    stage.now = SETTLE_SECONDS - 0.1
+    stage.attend()
+    assert stage.spent == []
+    stage.now = SETTLE_SECONDS
+    stage.attend()
+
+    assert stage.spent == [(1, 2.0)]
+    assert busy.asked
+    assert answering.used == 2.0
+
+
+def test_what_is_forgotten_pays_when_it_is_gone(stage: Stage) -> None:
+    """Nobody asks it any more, so no reply tells."""
+    line, process = stage.line(None)
+    stage.attend()
+    process.used, process.used_at_last = 2.0, 0.5
+    line.is_forgotten = True
+    stage.attendant.forget(line)
+    stage.lines.remove(line)
+    stage.attend()
+
+    assert stage.spent == [(1, 2.5)]
 
 
 def test_who_cannot_be_reached_is_not_to_blame(stage: Stage) -> None:

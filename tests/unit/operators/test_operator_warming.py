@@ -12,6 +12,7 @@ from operators.line import Running
 from operators.warming import MOST_OPEN, NO_ROOM, Warming
 from servioticy.errors import Unavailable
 from servioticy.ports.programs import Program
+from servioticy.ports.stored_programs import Wanted
 
 
 class Node:
@@ -19,11 +20,13 @@ class Node:
 
     def __init__(self) -> None:
         self.begun: list[tuple[Program, Callable[[str], None]]] = []
+        self.payers: list[str] = []
         self.has_room = True
 
-    def warm(self, program: Program, told: Callable[[str], None]) -> bool:
+    def warm(self, program: Program, payer: str, told: Callable[[str], None]) -> bool:
         """Note it."""
         if self.has_room:
+            self.payers.append(payer)
             self.begun.append((program, told))
         return self.has_room
 
@@ -37,13 +40,14 @@ class Asked:
 
     def __init__(self) -> None:
         self.waiting: list[Program] = []
+        """Each for a stream of its name."""
         self.told: list[str] = []
         self.is_away = False
 
-    def wanted(self, partition: int, seconds: float) -> Sequence[Program]:
+    def wanted(self, partition: int, seconds: float) -> Sequence[Wanted]:
         """Return what waits."""
         found, self.waiting = self.waiting, []
-        return found
+        return [Wanted(each, f"so/{each.name}") for each in found]
 
     def tell_warmed(self, node: str, running: Running, reason: str) -> None:
         """Note it, unless the store is away."""
@@ -70,6 +74,7 @@ def test_who_wants_a_program_is_told_what_came_of_it() -> None:
     warming.turn(1.0)
 
     assert asked.told == ["p2 it has ended", "p1 "]
+    assert node.payers == ["so/p1", "so/p2"]
 
 
 def test_a_program_that_several_want_is_begun_once() -> None:

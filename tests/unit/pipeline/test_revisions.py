@@ -233,6 +233,24 @@ def test_a_result_that_is_taken_back_goes_whatever_code_makes_of_that(
     assert computed_from.timestamp == BASE + (3 if is_last else 12)
 
 
+def test_it_goes_whatever_somebody_has_written_behind_it() -> None:
+    """What is written there may look as if it were early."""
+    is_filtered = [False]
+
+    def computing(trigger: Any, documents: list[bytes | None]) -> int | None:
+        return None if "c0" in trigger.name and is_filtered[0] else compute(trigger, documents)
+
+    p = Platform(SESSIONS, computing)
+    p.put("d0", 1)
+    p.put("d0", 10)
+    p.put("c0", 50, at=20, revision=1, early=True)
+    assert list(p.stored("c0")) == [3, 50]
+    is_filtered[0] = True
+    p.put("d0", 2, at=20)
+
+    assert list(p.stored("c0")) == [50]
+
+
 def test_a_result_goes_of_which_nobody_can_be_told_what_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

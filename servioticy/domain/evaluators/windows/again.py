@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from servioticy.domain.evaluators.operators import Step
 from servioticy.domain.evaluators.past import PastUpdate
-from servioticy.domain.evaluators.windows.contents import Contents, Taken, channels_of
+from servioticy.domain.evaluators.windows.contents import Contents
 from servioticy.domain.evaluators.windows.head import Pane
+from servioticy.domain.evaluators.windows.inputs import Taken, channels_of
 from servioticy.domain.windows.model import Window
 
 MOST = 1000

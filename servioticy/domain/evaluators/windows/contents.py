@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
 from zlib import crc32
 
 import msgspec
-import orjson
 
 from servioticy.domain.evaluators.operators import Ends, Entries
 from servioticy.domain.evaluators.windows import seen
+from servioticy.domain.evaluators.windows.inputs import (
+    MAX_UPDATES_BYTES,
+    Input,
+    Taken,
+    Updates,
+    name_of,
+    updates_in,
+)
 from servioticy.domain.verdicts import ERROR
 from servioticy.domain.windows.aggregates import Aggregate, TooManyChannels
 from servioticy.domain.windows.model import Uses
@@ -22,17 +28,11 @@ BUCKETS = 64
 MAX_KEYS = 10_000
 """Values of a channel by which one window has aggregates."""
 
-MAX_KEY_CHARACTERS = 200
-
-MAX_UPDATES_BYTES = 60_000
-"""Of the updates themselves of one input in one pane, where code asks for them."""
-
-MAX_UPDATES = 1000
-"""Of one input in one window."""
-
-
 MAX_WINDOW_BYTES = 8 * 1024 * 1024
 """Of all that is kept of one window: it is read and merged while nobody else is computed."""
+
+MAX_JOINED = 500
+"""Leaves of what is noted of others' streams where sessions become one, of all inputs."""
 
 UPDATES = b".u"
 """Ends the key of the updates of an input in a pane."""
@@ -49,34 +49,14 @@ class _Pane(msgspec.Struct, array_like=True):
     size: int = 0
     """The bytes of what is read with it under other keys."""
     seen: int = 0
-    """Which entries there are that note updates of others' streams."""
-
-
-class _Updates(msgspec.Struct, array_like=True):
-    """The updates themselves, with their places, as far as there is room."""
-
-    size: int = 0
-    """The bytes of all of them, those that are not here, too."""
-    kept: list[tuple[int, int, bytes]] = []
+    """Which entries there are of a release that noted updates of others' streams otherwise."""
+    noted: int = 0
+    """How much is noted of others' streams (`seen.py`)."""
 
 
 _panes = msgspec.msgpack.Decoder(_Pane)
-_updates = msgspec.msgpack.Decoder(_Updates)
 _buckets = msgspec.msgpack.Decoder(dict[str, bytes])
 _encoder = msgspec.msgpack.Encoder()
-
-
-class Taken(NamedTuple):
-    """An update, as windows take it in."""
-
-    argument: int
-    timestamp: int
-    document: bytes
-    channels: Mapping[str, Any]
-    order: int
-    """Which of all it is: of equal timestamps the later one counts as the last."""
-    outside: str = ""
-    """The name of its stream, where that is another tenant's and may repeat itself."""
 
 
 class Contents:
@@ -100,31 +80,37 @@ class Contents:
         _add(aggregate, taken)
         kept.aggregate = aggregate.encode()
         for number, channel in enumerate(self._uses.by):
-            value = _text(taken.channels.get(channel, {}).get("current-value"))
+            value = name_of(taken.channels.get(channel, {}).get("current-value"))
             if value is not None:
                 self._add_by(kept, number, value, pane, taken)
         if self._uses.updates:
             kept.size += self._add_update(pane, taken)
             kept.has_updates = True
         if taken.outside:
-            kept.seen = self._seen.note(key, kept.seen, taken.outside, taken.timestamp)
+            known = seen.noted(kept.noted)
+            known = self._seen.note(key, known, taken.outside, taken.timestamp)
+            kept.noted = known.written
         self._entries.put(key, _encoder.encode(kept))
 
     def may_have(self, pane: int, taken: Taken) -> bool:
         """Whether a pane has this update of another tenant's stream, or that is not known."""
         key = self._key(taken.argument, pane)
-        return self._seen.may_have(key, self._pane(key).seen, taken.outside, taken.timestamp)
+        kept = self._pane(key)
+        if kept.seen:
+            return True
+        known = seen.noted(kept.noted)
+        return self._seen.may_have(key, known, taken.outside, taken.timestamp)
 
     def merge(self, panes: Sequence[int], into: int) -> None:
         """Put what is in these panes into one of them; the others are to be given up."""
         whole = self.read(panes)
         new: dict[bytes, bytes] = {}
         for argument, found in enumerate(whole):
+            noted = self._join_noted(argument, panes, into)
             if found is not None:
-                theirs = [self._key(argument, pane) for pane in panes]
-                noted = [(key, self._pane(key).seen) for key in theirs]
-                mask = self._seen.join(noted, self._key(argument, into))
-                new |= self._encoded(argument, into, found, mask)
+                new |= self._encoded(argument, into, found, noted)
+            elif any(noted):  # what they had has been told, and is kept no more
+                new[self._key(argument, into)] = self._only_noted(*noted)
         self._entries.need(new)
         for each_key, content in new.items():
             self._entries.put(each_key, content)
@@ -142,6 +128,18 @@ class Contents:
             self._entries.put(key, content)
         return before
 
+    def _join_noted(self, argument: int, panes: Sequence[int], into: int) -> tuple[int, int]:
+        """Note with one pane what these have; what that has from here on, as a pane has it."""
+        heads = {pane: self._pane(self._key(argument, pane)) for pane in panes}
+        theirs = {pane: seen.noted(head.noted) for pane, head in heads.items()}
+        if any(head.seen for head in heads.values()):  # of those it is not known which they are
+            return heads[into].seen, theirs[into]._replace(is_full=True).written
+        if not any(head.noted for head in heads.values()):
+            return 0, 0
+        several = [(self._key(argument, pane), known) for pane, known in theirs.items()]
+        most = MAX_JOINED // self._arguments
+        return 0, self._seen.join(several, self._key(argument, into), most).written
+
     def count(self, pane: int, argument: int) -> int:
         """How many updates a pane has of an input."""
         self._know_heads([pane])
@@ -152,11 +150,11 @@ class Contents:
         """What is to be kept of these. Raises Ends."""
         whole = Aggregate(self._uses.sketches)
         by: list[dict[str, Aggregate]] = [{} for _ in self._uses.by]
-        kept = _Updates() if self._uses.updates else None
+        kept = Updates() if self._uses.updates else None
         for each in updates:
             _add(whole, each)
             for channel, keys in zip(self._uses.by, by, strict=True):
-                value = _text(each.channels.get(channel, {}).get("current-value"))
+                value = name_of(each.channels.get(channel, {}).get("current-value"))
                 if value is not None:
                     _add(keys.setdefault(value, Aggregate(self._uses.sketches)), each)
             if kept is not None:
@@ -165,10 +163,11 @@ class Contents:
         return Input(whole, by, kept)
 
     def _encoded(
-        self, argument: int, pane: int, found: Input, noted: int = 0
+        self, argument: int, pane: int, found: Input, noted: tuple[int, int] = (0, 0)
     ) -> dict[bytes, bytes]:
-        """That as what is kept of an input in a pane, by keys; `noted` is its mask."""
-        kept = _Pane(found.aggregate.encode(), [0] * len(self._uses.by), seen=noted)
+        """That as what is kept of an input in a pane, by keys; `noted` as a pane has it."""
+        before, known = noted
+        kept = _Pane(found.aggregate.encode(), [0] * len(self._uses.by), seen=before, noted=known)
         own: dict[bytes, bytes] = {}
         for number, keys in enumerate(found.by):
             spread: dict[int, dict[str, bytes]] = {}
@@ -179,7 +178,7 @@ class Contents:
                 own[self._key(argument, pane, number, bucket)] = _encoder.encode(some)
         if found.updates is not None:
             kept.has_updates = True
-            own[self._key(argument, pane) + UPDATES] = _encode_updates(found.updates)
+            own[self._key(argument, pane) + UPDATES] = found.updates.encoded
         kept.size = sum(map(len, own.values()))
         own[self._key(argument, pane)] = _encoder.encode(kept)
         return own
@@ -187,21 +186,42 @@ class Contents:
     def drop(self, panes: Sequence[int], most: int, least: int = 1) -> int:
         """Keep nothing of these panes any more; of how many of them that is so.
 
-        Of the first ones that have no more than so many entries, and of so many at least.
+        Of the first ones that have no more than so many entries, and of so many at least; but
+        where the first one has more of what is noted, that goes before, and the pane later.
         """
         self._know_heads(panes)
         keys: list[bytes] = []
         gone = 0
         for pane in panes:
             theirs = [*self._keys([pane]), *self._keys_seen(pane)]
-            if gone >= least and len(keys) + len(theirs) > most:
-                break
+            if len(keys) + len(theirs) > most:
+                if not gone and self._drop_noted(pane, most):
+                    return 0
+                if gone >= least:
+                    break
             keys += theirs
             gone += 1
         self._entries.need(keys)
         for key in keys:
             self._entries.drop(key)
         return gone
+
+    def _drop_noted(self, pane: int, most: int) -> bool:
+        """Drop the last leaves of one input, so many entries at most; False: there are none."""
+        for argument in range(self._arguments):
+            key = self._key(argument, pane)
+            kept = self._pane(key)
+            known = seen.noted(kept.noted)
+            first = max(2, known.leaves - most + 1)  # of several the directory stays
+            if first < known.leaves:
+                gone = seen.keys(key, known, first)
+                self._entries.need(gone)
+                for each in gone:
+                    self._entries.drop(each)
+                kept.noted = known._replace(leaves=first).written
+                self._entries.put(key, _encoder.encode(kept))
+                return True
+        return False
 
     def discard(self, pane: int) -> None:
         """Keep nothing of a pane but which of others' updates it had."""
@@ -212,9 +232,11 @@ class Contents:
         for key in list(self._keys([pane])):
             self._entries.drop(key)
         for key, head in heads.items():
-            if head.seen:
-                left = _Pane(b"", [0] * len(self._uses.by), seen=head.seen)
-                self._entries.put(key, _encoder.encode(left))
+            if head.seen or head.noted:
+                self._entries.put(key, self._only_noted(head.seen, head.noted))
+
+    def _only_noted(self, before: int, known: int) -> bytes:
+        return _encoder.encode(_Pane(b"", [0] * len(self._uses.by), seen=before, noted=known))
 
     def sizes(self, windows: Sequence[Sequence[int]]) -> list[int]:
         """The bytes of what is kept of each of some windows, which are panes."""
@@ -238,7 +260,7 @@ class Contents:
 
     def _input(self, argument: int, panes: Sequence[int]) -> Input | None:
         whole: Aggregate | None = None
-        updates = _Updates() if self._uses.updates else None
+        updates = Updates() if self._uses.updates else None
         by: list[dict[str, Aggregate]] = [{} for _ in self._uses.by]
         for pane in panes:
             value = self._entries.get(self._key(argument, pane))
@@ -257,7 +279,7 @@ class Contents:
                     self._merge_by(by[number], self._entries.get(key) or b"\x80")
             if updates is not None:
                 more = self._updates(argument, pane)
-                updates = _Updates(updates.size + more.size, updates.kept + more.kept)
+                updates = Updates(updates.size + more.size, updates.kept + more.kept)
         return None if whole is None else Input(whole, by, updates)
 
     def _merge_by(self, keys: dict[str, Aggregate], bucket: bytes) -> None:
@@ -288,18 +310,17 @@ class Contents:
     def _add_update(self, pane: int, taken: Taken) -> int:
         """How many bytes more are kept."""
         before = self._updates(taken.argument, pane)
-        found = _Updates(before.size + len(taken.document), before.kept)
+        found = Updates(before.size + len(taken.document), before.kept)
         if found.size <= MAX_UPDATES_BYTES:
             found.kept.append((taken.timestamp, taken.order, taken.document))
         key = self._key(taken.argument, pane) + UPDATES
-        new = _encode_updates(found)
+        new = found.encoded
         more = len(new) - len(self._entries.get(key) or b"")
         self._entries.put(key, new)
         return more
 
-    def _updates(self, argument: int, pane: int) -> _Updates:
-        value = self._entries.get(self._key(argument, pane) + UPDATES)
-        return _Updates() if value is None else _updates.decode(value)
+    def _updates(self, argument: int, pane: int) -> Updates:
+        return updates_in(self._entries.get(self._key(argument, pane) + UPDATES))
 
     def know(self, panes: Iterable[int]) -> None:
         """Raise Lacking unless all that is kept of these panes is known."""
@@ -321,8 +342,12 @@ class Contents:
                 yield from self._keys_of(argument, pane)
 
     def _keys_seen(self, pane: int) -> list[bytes]:
-        own = [self._key(argument, pane) for argument in range(self._arguments)]
-        return [each for key in own for each in seen.keys(key, self._pane(key).seen)]
+        found: list[bytes] = []
+        for argument in range(self._arguments):
+            key = self._key(argument, pane)
+            kept = self._pane(key)
+            found += seen.keys(key, seen.noted(kept.noted)) + seen.keys_before(key, kept.seen)
+        return found
 
     def _keys_of(self, argument: int, pane: int) -> Iterator[bytes]:
         key = self._key(argument, pane)
@@ -347,45 +372,6 @@ class Contents:
         return b".".join([b"%d" % each for each in (self._generation, pane, argument, *more)])
 
 
-class Input(NamedTuple):
-    """What a window has of one input."""
-
-    aggregate: Aggregate
-    by: Sequence[Mapping[str, Aggregate]]
-    """Of each channel by which there are aggregates."""
-    updates: _Updates | None = None
-    """The updates themselves, where code asks for them."""
-
-    def as_json(self, begin: int, end: int, uses: Uses) -> dict[str, Any]:
-        """As code reads it (`sandbox/README.md`)."""
-        found: dict[str, Any] = self.aggregate.as_json(begin, end)
-        if uses.by:
-            found["by"] = {
-                channel: {value: each.as_json(begin, end) for value, each in keys.items()}
-                for channel, keys in zip(uses.by, self.by, strict=True)
-            }
-        if self.updates is not None:
-            found["updates"] = self._updates_as_json()
-            if found["updates"] is None:
-                found["updatesDropped"] = min(self.aggregate.count - 1, MAX_UPDATES)
-        return found
-
-    def _updates_as_json(self) -> list[orjson.Fragment] | None:
-        """In order of their timestamps; None where there are more than may be kept."""
-        updates, count = self.updates or _Updates(), self.aggregate.count
-        if len(updates.kept) < count or count > MAX_UPDATES:
-            return None
-        return [orjson.Fragment(document) for *_, document in sorted(updates.kept)]
-
-
-def channels_of(document: bytes) -> Mapping[str, Any]:
-    """The channels of an update, as they stand in it."""
-    channels = orjson.loads(document).get("channels")
-    if not isinstance(channels, dict):
-        return {}
-    return {name: each for name, each in channels.items() if isinstance(each, dict)}
-
-
 def _add(aggregate: Aggregate, taken: Taken) -> None:
     """Raises Ends where that are too many channels."""
     try:
@@ -400,21 +386,6 @@ def _merge(aggregate: Aggregate, other: Aggregate) -> None:
         aggregate.merge(other)
     except TooManyChannels as error:
         raise Ends(ERROR, str(error)) from error
-
-
-def _encode_updates(found: _Updates) -> bytes:
-    """Where they are too many nobody gets any."""
-    if found.size > MAX_UPDATES_BYTES:
-        found = _Updates(found.size)
-    return _encoder.encode(found)
-
-
-def _text(value: Any) -> str | None:
-    """A channel's value as a name for those that have it; None: it has none."""
-    if value is None or isinstance(value, list | dict):
-        return None
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    return text[:MAX_KEY_CHARACTERS]
 
 
 def _bucket(value: str) -> int:

@@ -6,10 +6,11 @@ from math import gcd
 
 from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.again import Again
-from servioticy.domain.evaluators.windows.contents import Contents, Taken
+from servioticy.domain.evaluators.windows.contents import Contents
 from servioticy.domain.evaluators.windows.cutting import Closed, Found
 from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import Head, Pane
+from servioticy.domain.evaluators.windows.inputs import Taken
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.windows.model import Window
 

@@ -9,9 +9,10 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.again import Again
-from servioticy.domain.evaluators.windows.contents import Contents, Input, Taken
+from servioticy.domain.evaluators.windows.contents import Contents
 from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import Head, Pane
+from servioticy.domain.evaluators.windows.inputs import Input, Taken
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.verdicts import ERROR
 from servioticy.domain.windows.model import Window

@@ -24,7 +24,7 @@ from servioticy.domain.evaluators.operators import (
 )
 from servioticy.domain.evaluators.windows.again import Again, Repeated
 from servioticy.domain.evaluators.windows.conditions import Conditions
-from servioticy.domain.evaluators.windows.contents import Contents, Taken, channels_of
+from servioticy.domain.evaluators.windows.contents import Contents
 from servioticy.domain.evaluators.windows.counted import Counted, Whole
 from servioticy.domain.evaluators.windows.cutting import MAX_DROPPED, Closed, Cutting
 from servioticy.domain.evaluators.windows.folding import Folds
@@ -39,6 +39,7 @@ from servioticy.domain.evaluators.windows.head import (
     read_head,
     write,
 )
+from servioticy.domain.evaluators.windows.inputs import Taken, channels_of
 from servioticy.domain.evaluators.windows.retracting import Retractions
 from servioticy.domain.evaluators.windows.sessions import Sessions
 from servioticy.domain.evaluators.windows.timed import Timed
@@ -258,8 +259,12 @@ class _Computation:
             timestamp = step.at
         before = self._watermark.note(step.source, timestamp)
         order = head.taken + 1
-        is_others = step.source in self._code.outside and self._window.time == "event"
-        outside = step.source if is_others else ""
+        is_noted = (
+            step.source in self._code.outside
+            and self._window.time == "event"
+            and self._window.kind != "count"  # takes only what is newer, so nothing comes twice
+        )
+        outside = step.source if is_noted else ""
         taken = Taken(argument, timestamp, document, channels_of(document), order, outside)
         streams = self._code.inputs[argument]
         again = Again(step, self._window, streams, taken, before, self._contents)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from servioticy.domain.evaluators.windows.again import Again
-from servioticy.domain.evaluators.windows.contents import Contents, Taken
+from servioticy.domain.evaluators.windows.contents import Contents
 from servioticy.domain.evaluators.windows.cutting import (
     MAX_EARLY,
     Closed,
@@ -20,6 +20,7 @@ from servioticy.domain.evaluators.windows.cutting import (
 )
 from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import NEVER, Head, Pane
+from servioticy.domain.evaluators.windows.inputs import Taken
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.windows.model import Window
 from servioticy.domain.windows.units import exactly

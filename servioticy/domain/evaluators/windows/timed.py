@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from servioticy.domain.evaluators.operators import Ends
 from servioticy.domain.evaluators.windows.again import Again
-from servioticy.domain.evaluators.windows.contents import Contents, Taken
+from servioticy.domain.evaluators.windows.contents import Contents
 from servioticy.domain.evaluators.windows.cutting import (
     MAX_DROPPED,
     MAX_EARLY,
@@ -26,6 +26,7 @@ from servioticy.domain.evaluators.windows.cutting import (
 )
 from servioticy.domain.evaluators.windows.folding import Folds
 from servioticy.domain.evaluators.windows.head import Head, Pane
+from servioticy.domain.evaluators.windows.inputs import Taken
 from servioticy.domain.evaluators.windows.watermark import Watermark
 from servioticy.domain.verdicts import ERROR
 from servioticy.domain.windows.grid import grid_of

@@ -79,10 +79,18 @@ def test_what_was_taken_back_in_its_span_is_not_computed_from_any_more(
         {"id": late, "at": at},
     )[0]
     rows("DELETE FROM updates WHERE stream_id = %(stream)s", {"stream": stream})
+    rows(
+        "INSERT INTO stored_amounts SELECT id, 1000 FROM tenants WHERE name = 'alice'"
+        " ON CONFLICT (tenant_id) DO UPDATE SET bytes = 1000"
+    )
+    stored = "SELECT sum(octet_length(document::text))::bigint FROM updates"
+    before = rows(stored)[0][0]
     filled.work()
     last = filled.partition_store().last_updates([stream])[stream]
 
     assert (last.timestamp, then[1] in last.document.decode()) == (then[0], True)
+    more = rows(stored)[0][0] - before
+    assert rows("SELECT bytes FROM stored_amounts") == [(1000 + more - len("-1") * (at == 5),)]
 
 
 def test_a_death_before_the_record_is_noted_changes_nothing(
