@@ -49,7 +49,7 @@ PAPERS_HOUR = 1.028
 CALL, CALL_SECONDS, LOOPBACK = "call", 0.1, ("127.0.0.0/8",)
 CODES = {
     "io": "function(atom) { return {n: atom.n, even: atom.n % 2 === 0}; }",
-    "compute": "function(atom) { let n = 0; for (let i = 0; i < 20000; i++) n += i % 7;"
+    "compute": "function(atom) { let n = 0; for (let i = 0; i < 100000; i++) n += i % 7;"
     " return {n: atom.n, sum: n}; }",
     CALL: "function(atom) { return {n: atom.n}; }",
 }
