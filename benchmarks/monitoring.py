@@ -9,7 +9,6 @@ does a closed loop over a whole platform.
 from __future__ import annotations
 
 import argparse
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +28,6 @@ from servioticy.domain.traces import MAKING
 from servioticy.settings import Settings
 
 STEPS = ("pipeline.*", "pipeline.stages.*", "storage.store", "sandbox.frame")
-LOOK_SECONDS = 0.2
 CALLS = 200_000
 MODES = {"off": None, "all woven": 1.0, "1 % sampled": 0.01}
 """Each with the part of the sequences that is measured."""
@@ -41,6 +39,8 @@ class Round(NamedTuple):
     processor: float
     clock: float
     p99: float
+    measured: float
+    """measurements"""
 
 
 def run(settings: Settings, arguments: Sequence[str]) -> None:
@@ -63,52 +63,47 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         rows = bench.rows(options.devices, 1)
         bench.task.take(rows)
         found: dict[str, list[Round]] = {name: [] for name in MODES}
-        counts = dict.fromkeys(MODES, 0)
         names = [*MODES]
         for number in range(options.rounds + 1):
             for name in names[number % len(names) :] + names[: number % len(names)]:
-                with published(MODES[name]) as measured:
-                    taken = _round(bench, options.updates, options.batch)
+                with published(MODES[name]) as publish:
+                    taken = _round(bench, options.updates, options.batch, publish)
                 if number:  # the first warms up
                     found[name].append(taken)
-                    counts[name] += measured[0]
-        _tell(found, counts, options)
+        _tell(found, options)
     if options.turns:
         woven_loop.run(settings, MODES, options.turns, options.seconds, options.connections)
 
 
 @contextmanager
-def published(sample: float | None) -> Iterator[list[int]]:
-    """All steps woven meanwhile, and published to a file by a thread, as in a program.
+def published(sample: float | None) -> Iterator[Callable[[], int]]:
+    """All steps woven meanwhile; yields what publishes to a file what waits, and counts it.
 
-    Updates have contexts of the traces that are sampled.
+    A program does that in a thread, once a second, which few rounds would meet: here each has its
+    own. Updates have contexts of the traces that are sampled.
     """
-    count, outbox, weaver, ended = [0], Outbox(), Weaver("bench"), threading.Event()
+    outbox, weaver = Outbox(), Weaver("bench")
     with TemporaryDirectory() as folder:
         every = Every(Publish(), Surroundings(Path(folder) / "measurements.ndjson", Sums()))
 
-        def publish() -> None:
-            with outbox.quiet():
-                while not ended.wait(LOOK_SECONDS):
-                    while some := outbox.take(1_000):
-                        every.publish(some)
-                        count[0] += len(some)
+        def publish() -> int:
+            count = 0
+            while some := outbox.take(1_000):
+                every.publish(some)
+                count += len(some)
+            return count
 
-        thread = threading.Thread(target=publish, daemon=True)
-        thread.start()
         if sample is not None:
             weaver.weave([Aspect(each, sample=sample) for each in STEPS], outbox)
             MAKING.make = Maker(sample)
         try:
-            yield count
+            yield publish
         finally:
             MAKING.make = None
             weaver.unweave()
-            ended.set()
-            thread.join()
 
 
-def _round(bench: Bench, updates: int, batch: int) -> Round:
+def _round(bench: Bench, updates: int, batch: int, publish: Callable[[], int]) -> Round:
     rows = bench.more([*range(updates)])
     waits = []
     began, processor = time.perf_counter(), time.process_time()
@@ -116,20 +111,21 @@ def _round(bench: Bench, updates: int, batch: int) -> Round:
         at = time.perf_counter()
         bench.take(rows[start : start + batch], batch)
         waits.append(1e3 * (time.perf_counter() - at))
+    count = publish()
     processor, clock = time.process_time() - processor, time.perf_counter() - began
-    return Round(1e6 * processor / updates, 1e6 * clock / updates, ground.percentile(waits, 0.99))
+    p99 = ground.percentile(waits, 0.99)
+    return Round(1e6 * processor / updates, 1e6 * clock / updates, p99, count)
 
 
-def _tell(
-    found: dict[str, list[Round]], counts: dict[str, int], options: argparse.Namespace
-) -> None:
+def _tell(found: dict[str, list[Round]], options: argparse.Namespace) -> None:
     print(f"{options.rounds} rounds of {options.updates} updates, {options.batch} at once")
     print(f"{'':14s}{'processor us':>14s}{'clock us':>12s}{'p99 of a batch ms':>20s}")
     for name, rounds in found.items():
         middle = Round(*map(_median, zip(*rounds, strict=True)))
+        count = sum(each.measured for each in rounds)
         print(
             f"{name:14s}{middle.processor:14.1f}{middle.clock:12.1f}{middle.p99:20.2f}   "
-            f"{_above(rounds, found['off'])}, {counts[name]:,} measurements"
+            f"{_above(rounds, found['off'])}, {count:,.0f} measurements"
         )
 
 
