@@ -21,9 +21,8 @@ SELECT id
 -- expire --
 -- Of the next streams of a tenant the oldest updates that have expired, up to a number and a size;
 -- the first whatever its size. A stream's last update stays: composites compute by it, and of what
--- was taken back what is no older. So does what
--- is perhaps not emitted yet, as it would be emitted again from here, and what somebody overwrites
--- just now.
+-- was taken back what is no older. So does what is perhaps not emitted yet, as it would be emitted
+-- again from here, and what somebody overwrites just now.
 WITH looked AS MATERIALIZED (
     SELECT id, stored_as, kept_seconds
       FROM streams
