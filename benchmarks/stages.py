@@ -231,9 +231,15 @@ def _unaccounted(emit: Any) -> Any:
     """Return the stage that stores and emits, and tells nobody what was used."""
     nothing = _NoAccounts()
 
-    def stage(state: BatchState, work: Work, partition: Partition, output: Output) -> None:
-        partition.accounts = nothing
-        emit(state, work, partition, output)
+    def stage(
+        states: Sequence[BatchState],
+        endings: Iterable[Verdict],
+        work: Work,
+        base: Base,
+        output: Output,
+    ) -> Iterator[None]:
+        base.accounts = nothing
+        return emit(states, endings, work, base, output)
 
     return stage
 

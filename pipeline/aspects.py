@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from pipeline.growth import Asked, Entered, Entering, Keeping, RegionOutput, Verdict
@@ -41,7 +41,9 @@ Transform: TypeAlias = Callable[
     ],
     tuple[list[RegionOutput], list[Verdict]],
 ]
-Emit: TypeAlias = Callable[[Sequence[BatchState], Iterable[Verdict], Work, Base, Output], None]
+Emit: TypeAlias = Callable[
+    [Sequence[BatchState], Iterable[Verdict], Work, Base, Output], Iterator[None]
+]
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

@@ -27,7 +27,8 @@ class Uncomputed:
         """Store work without updates: where progress is, what is put off or held, what is done."""
         if work.is_empty and work.end <= self._partition.progress:
             return
-        self._engine.stages.emit((), (), work, self._partition, self._output)
+        for _ in self._engine.stages.emit((), (), work, self._partition, self._output):
+            """There is nothing to send."""
         self._partition.note_waiting(work)
 
     def guard(self, row: Row, act: Callable[[], None], late: Sequence[PutOff] = ()) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 
@@ -37,11 +38,14 @@ def emit(
     work: Work,
     base: Base,
     output: Output,
-) -> None:
+) -> Iterator[None]:
     """Store what follows from this stretch of the log and send it to subscribers.
 
     That is what its pieces have made, and `endings` beside theirs. Raises Fenced where another
-    worker has the partition: then nothing is stored.
+    worker has the partition: then nothing is stored. What comes late is stored when this returns,
+    and sent by who goes through what is returned, some of it with each step. The steps raise
+    Unavailable, whatever goes wrong: what is stored must not be stored again, and is emitted from
+    the store where the partition is begun anew.
     """
     new, last_updates, inputs, repeating, kept, gone = _finished(states)
     ended = [*endings, *chain.from_iterable([each.endings for each in states])]
@@ -76,7 +80,11 @@ def emit(
     base.remember(inputs)
     base.accounts.note(new, ended, replaced, gone)
     base.accounts.note_kept(kept)
-    _send_stored(work, emissions, crossings, base, output)
+    if work.late:
+        return _sending(work, emissions, crossings, base, output)
+    with _unavailable():
+        send(output, work.end.offset, emissions, crossings)
+    return iter(())
 
 
 def _finished(states: Sequence[BatchState]) -> Finished:
@@ -130,32 +138,37 @@ def send(
     output.emit(next_offset, (), crossings)
 
 
-def _send_stored(
+def _sending(
     work: Work,
     emissions: Sequence[Emission],
     crossings: Sequence[Crossing],
     base: Base,
     output: Output,
-) -> None:
-    """Send what is stored. Raises Unavailable, whatever goes wrong: it must not be stored again,
-    and is emitted from the store where the partition is begun anew."""
-    try:
-        end = work.end.offset
-        if not work.late:
-            send(output, end, emissions, crossings)
-            return
-        is_sparing = base.spares_others and len(emissions) > MANY_LATE
-        at_once = LATE_AT_ONCE if is_sparing else max(1, len(emissions))
-        for first in range(0, len(emissions), at_once):
+) -> Iterator[None]:
+    """Send what has come late, and give way to others between two parts of it."""
+    end = work.end.offset
+    is_sparing = base.spares_others and len(emissions) > MANY_LATE
+    at_once = LATE_AT_ONCE if is_sparing else max(1, len(emissions))
+    for first in range(0, len(emissions), at_once):
+        with _unavailable():
             send(output, end, emissions[first : first + at_once])
             output.flush()
-            if is_sparing and first + at_once < len(emissions):
-                time.sleep(LATE_PAUSE_SECONDS)
+        if first + at_once < len(emissions):
+            yield
+            time.sleep(LATE_PAUSE_SECONDS)
+    with _unavailable():
         if crossings:
             send(output, end, (), crossings)
             output.flush()
-        # Their place in the log is behind: it cannot tell how far emission has come.
-        base.emitted_late.extend(each.key for each in work.late)
+    # Their place in the log is behind: it cannot tell how far emission has come.
+    base.emitted_late.extend(each.key for each in work.late)
+
+
+@contextlib.contextmanager
+def _unavailable() -> Iterator[None]:
+    """Raise Unavailable, whatever goes wrong with what is stored."""
+    try:
+        yield
     except Unavailable:
         raise
     except Exception as error:
