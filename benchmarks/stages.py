@@ -15,7 +15,7 @@ import os
 import pstats
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,11 +29,12 @@ from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, around
 from pipeline.batching.schedule import QUIET_SECONDS
 from pipeline.engine import Engine
+from pipeline.growth import Verdict
 from pipeline.spark import bundles, worker
 from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox
+from pipeline.state.base import Base
 from pipeline.state.batch import BatchState
-from pipeline.state.partition import Partition
 from pipeline.task import Task
 from pipeline.work import Row, Work
 from sandbox import SandboxPool, argument_names
@@ -239,7 +240,8 @@ def _unaccounted(emit: Any) -> Any:
         output: Output,
     ) -> Iterator[None]:
         base.accounts = nothing
-        return emit(states, endings, work, base, output)
+        left: Iterator[None] = emit(states, endings, work, base, output)
+        return left
 
     return stage
 

@@ -141,7 +141,8 @@ class Batches:
         rest = work.without(later) if later else work
         states = [each.state for each in done if each.state is not None]
         endings = behind(work, self._partition.graph)
-        self._engine.stages.emit(states, endings, rest, self._partition, self._output)
+        for _ in self._engine.stages.emit(states, endings, rest, self._partition, self._output):
+            """What is not late is sent already."""
         self._partition.note_waiting(rest)
         for each in done:
             self._pieces.ended(each)

@@ -1,15 +1,18 @@
 """Stores and sends what was computed late, in a thread beside the partition's.
 
-That waits for the disk, and until all is acknowledged: the partition's own thread does not.
+That waits for the disk, and until all is acknowledged: the partition's own thread does not. What
+is stored is sent a part at a time, and others have their turn between two parts: of one update
+there may be thousands of records to send, and nobody else's is to wait for that.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 
 from pipeline.batching.flow import Flight
 from pipeline.engine import Engine
@@ -17,20 +20,33 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.state.late_base import LateBase
 from pipeline.state.partition import Partition
 from pipeline.work import Work
+from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Storing:
-    """Something on its way to where it is stored."""
+    """Something on its way to where it is stored, and then to subscribers."""
 
     base: LateBase
     """Has what is to be noted when it is there."""
-    future: Future[None]
+    flights: Sequence[Flight]
+    stored: Future[None] = field(default_factory=Future)
+    sent: Future[None] = field(default_factory=Future)
+    """Done when nothing of it is left; both have the error, where there was one before."""
+    seconds: float = 0.0
+    processor: float = 0.0
+    """What its turns have taken."""
+
+    def fail(self, error: BaseException) -> None:
+        """Note that nothing more happens of it."""
+        if not self.stored.done():
+            self.stored.set_exception(error)
+        self.sent.set_exception(error)
 
 
 class Beside:
-    """Begins to store; one thing at a time."""
+    """Stores what it is given, and sends it in turns."""
 
     def __init__(
         self,
@@ -47,18 +63,53 @@ class Beside:
         self._new_output = new_output
         self._output: Output | None = None
         self._executor = executor
+        self._lock = threading.Lock()
+        self._left: deque[tuple[Storing, Iterator[None]]] = deque()
+        self._runs = False
 
     def store(self, work: Work, flights: Sequence[Flight]) -> Storing:
         """Begin to store what has come of these pieces, of which the work is the records."""
         base = LateBase(self._partition, work, contested=self._fairness.shares.contested)
-        return Storing(base, self._executor.submit(partial(self._store, work, flights, base)))
+        storing = Storing(base, flights)
+        with self._lock:
+            self._left.append((storing, self._steps(work, storing)))
+            begins, self._runs = not self._runs, True
+        if begins:
+            self._executor.submit(self._run)
+        return storing
 
-    def _store(self, work: Work, flights: Sequence[Flight], base: LateBase) -> None:
-        """In the other thread."""
-        began, processor = time.monotonic(), time.thread_time()
+    def _run(self) -> None:
+        """In the other thread, until nothing is left."""
+        while (turn := self._next()) is not None:
+            storing, steps = turn
+            began, processor = time.monotonic(), time.thread_time()
+            try:
+                if storing.base.is_withdrawn:
+                    raise Unavailable("the partition is begun anew")
+                is_left = next(steps, steps) is None
+            except BaseException as error:  # noqa: BLE001  raised by who asks what came of it
+                storing.fail(error)
+                continue
+            storing.seconds += time.monotonic() - began
+            storing.processor += time.thread_time() - processor
+            if is_left:
+                with self._lock:
+                    self._left.append(turn)
+                continue
+            spent = [(each.tenant, each.spending) for each in storing.flights]
+            self._fairness.note(spent, storing.seconds, storing.processor)
+            storing.sent.set_result(None)
+
+    def _next(self) -> tuple[Storing, Iterator[None]] | None:
+        with self._lock:
+            if self._left:
+                return self._left.popleft()
+            self._runs = False
+            return None
+
+    def _steps(self, work: Work, storing: Storing) -> Iterator[None]:
         output = self._output = self._output or self._new_output()
-        states = [each.state for each in flights if each.state is not None]
-        self._emit(states, (), work, base, output)
-        seconds, processor = time.monotonic() - began, time.thread_time() - processor
-        spent = [(each.tenant, each.spending) for each in flights]
-        self._fairness.note(spent, seconds, processor)
+        states = [each.state for each in storing.flights if each.state is not None]
+        left = self._emit(states, (), work, storing.base, output)
+        storing.stored.set_result(None)
+        yield from left

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Sequence, Set
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
@@ -90,9 +91,8 @@ class LateWork:
         self._begun_at = partition.progress.offset
         self._under_way: dict[int, _Late] = {}
         """By tenant."""
-        self._storing: Storing | None = None
-        self._stored: dict[int, _Late] = {}
-        """What of that is being stored."""
+        self._storing: list[tuple[Storing, dict[int, _Late]]] = []
+        """What of that is being stored, by tenant: one at most; or is being sent since."""
         partition.under_way = self._under_way.keys()
         self._turns = LateTurns(partition, pieces, engine.processors)
 
@@ -159,11 +159,11 @@ class LateWork:
 
         Whether there was anything of it to do.
         """
-        if self._storing is not None:
-            if not self._storing.future.done():
-                return False
-            self._note_stored(self._storing, self._stored)
-            return True
+        for storing, pieces in self._storing:
+            if storing.sent.done():
+                self._storing.remove((storing, pieces))
+                self._note_stored(storing, pieces)
+                return True
         for tenant, each in list(self._under_way.items()):
             if each.flight is not None and each.flight.error is not None:
                 self._mend(tenant, each, each.flight.error)
@@ -178,8 +178,8 @@ class LateWork:
         ]:
             flights = [each.flight for each in left if each.flight is not None]
             self._flow.settle(flights, lambda: False)
-            if self._storing is not None:
-                self._storing.future.exception()
+            if waits := self._what_is_in_the_way(self._under_way if wanted is None else wanted):
+                waits.exception()
             elif any(each.before > self._partitions_output.acknowledged for each in left):
                 self._partitions_output.flush()
             self.look()
@@ -199,10 +199,11 @@ class LateWork:
         )
         self._under_way.clear()
         self._slices.keep(())
-        storing, self._storing, self._stored = self._storing, None, {}
-        if storing is not None:
-            storing.base.withdraw()
-            error = storing.future.exception()
+        storing, self._storing = self._storing, []
+        for each, _pieces in storing:
+            each.base.withdraw()
+        for each, _pieces in storing:
+            error = each.sent.exception()
             if error is not None:
                 log.info("late_work_withdrawn", extra={"why": str(error)})
 
@@ -212,8 +213,18 @@ class LateWork:
         self._under_way[tenant] = _Late(work, before, flight)
 
     def _store_what_is_there(self) -> bool:
-        """Let all be stored together that is computed; whether there is anything."""
-        done = {tenant: each for tenant, each in self._under_way.items() if each.is_computed}
+        """Let all be stored together that is computed; whether there is anything.
+
+        Nothing else is being stored then; what is only being sent is in nobody's way.
+        """
+        if any(not storing.stored.done() for storing, _pieces in self._storing):
+            return False
+        begun = {tenant for _storing, pieces in self._storing for tenant in pieces}
+        done = {
+            tenant: each
+            for tenant, each in self._under_way.items()
+            if each.is_computed and tenant not in begun
+        }
         if not done:
             return False
         self._partitions_output.poll()
@@ -226,8 +237,15 @@ class LateWork:
         late = [each for piece in pieces.values() for each in piece.work.late]
         work = Work((), self._partition.progress, (), sorted(late, key=lambda each: each.key))
         flights = [each.flight for each in pieces.values() if each.flight is not None]
-        self._storing, self._stored = self._beside.store(work, flights), pieces
+        self._storing.append((self._beside.store(work, flights), pieces))
         return True
+
+    def _what_is_in_the_way(self, tenants: Iterable[int]) -> Future[None] | None:
+        """What has to be done before more is done of these: theirs, or what others store."""
+        wanted = set(tenants)
+        theirs = [each.sent for each, pieces in self._storing if pieces.keys() & wanted]
+        others = [each.stored for each, _pieces in self._storing if not each.stored.done()]
+        return next(iter(theirs + others), None)
 
     def _mend(self, tenant: int, late: _Late, error: Exception) -> None:
         """A smaller piece of one that has ended in vain, or nothing until its next turn.
@@ -245,8 +263,7 @@ class LateWork:
             self._begin(tenant, pieces[0], late.before)
 
     def _note_stored(self, storing: Storing, pieces: dict[int, _Late]) -> None:
-        self._storing, self._stored = None, {}
-        error = storing.future.exception()
+        error = storing.sent.exception()
         if error is None:
             storing.base.give_back()
             for tenant, each in pieces.items():

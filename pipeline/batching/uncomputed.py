@@ -28,7 +28,7 @@ class Uncomputed:
         if work.is_empty and work.end <= self._partition.progress:
             return
         for _ in self._engine.stages.emit((), (), work, self._partition, self._output):
-            """There is nothing to send."""
+            """There is hardly anything to send."""
         self._partition.note_waiting(work)
 
     def guard(self, row: Row, act: Callable[[], None], late: Sequence[PutOff] = ()) -> None:

@@ -31,11 +31,12 @@ class LateBase:
         self._emitted_before = tuple(partition.emitted_late)
         self._changed: dict[KnownStream, LastUpdate] = {}
         self._kept: Sequence[StoredEntry] = ()
-        self._is_withdrawn = self._is_stored = False
+        self.is_withdrawn = False
+        """Nothing more is to be stored of it, or sent."""
 
     def commit(self, batch: Callable[[TreeKey], Batch]) -> Mapping[int, int]:
         """Store what was computed. Raises Unavailable, also where it is not to be any more."""
-        if self._is_withdrawn:
+        if self.is_withdrawn:
             raise Unavailable("the partition is begun anew")
         content = replace(
             batch(self._work.end),
@@ -46,7 +47,6 @@ class LateBase:
         )
         replaced = self._store.store(content)
         self._kept = content.kept
-        self._is_stored = True
         return replaced
 
     def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
@@ -54,8 +54,8 @@ class LateBase:
         self._changed.update(last_updates)
 
     def withdraw(self) -> None:
-        """Let nothing more be stored of it."""
-        self._is_withdrawn = True
+        """Let nothing more be stored of it, or sent."""
+        self.is_withdrawn = True
 
     def give_back(self) -> None:
         """Let the partition know what has become of it."""

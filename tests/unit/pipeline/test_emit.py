@@ -239,7 +239,7 @@ def test_late_records_are_noted_when_all_of_them_is_acknowledged(
     batches, output = stored(partition, monkeypatch), FakeOutput()
     late = PutOff(1, 1, "so", b"")
 
-    emit(
+    left = emit(
         [state_of(partition, logged(1, 1))],
         (),
         Work((), TreeKey(0), (), (late,)),
@@ -248,6 +248,9 @@ def test_late_records_are_noted_when_all_of_them_is_acknowledged(
     )
 
     assert list(batches[0].taken_up) == [TreeKey(1)]
+    assert output.calls == []
+    assert partition.emitted_late == []
+    assert list(left) == []
     assert output.calls[-1] == "flush"
     assert partition.emitted_late == [TreeKey(1)]
 

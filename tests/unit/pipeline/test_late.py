@@ -445,9 +445,9 @@ def test_who_is_counted_anew_while_it_is_stored_is_not_forgotten(world: World) -
     world.task.means.storing.submit(gate.wait, 60)
     world.held.let_go()
     late = world.begun.schedule._late
-    until(lambda: late.look() or late._storing is not None)
+    until(lambda: late.look() or late._storing)
     gate.set()
-    late._storing.future.result()
+    late._storing[0][0].sent.result()
     world.begun.partition.count_waiting()
 
     world.finish()
