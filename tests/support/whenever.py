@@ -19,15 +19,23 @@ class Whenever:
         self.left.append(_Later(act, self))
         return self.left[-1]
 
+    def doing(self, act) -> _Later:
+        """Return the oldest of what is left that does so."""
+        return next(each for each in self.left if each.does(act))
+
     @property
     def wants(self) -> bool:
         return next(self._whims, True)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether this is a thread of an executor of this kind."""
+        return hasattr(threading.current_thread(), "stop")
+
     def stop(self) -> None:
         """Let others go on, in a thread of this executor."""
-        stop = getattr(threading.current_thread(), "stop", None)
-        if stop is not None:
-            stop()
+        if self.is_here:
+            threading.current_thread().stop()
 
 
 class _Later(Future):
@@ -49,6 +57,10 @@ class _Later(Future):
     def exception(self, timeout=None):
         self.do()
         return super().exception(timeout)
+
+    def does(self, act) -> bool:
+        """Whether this is what it does."""
+        return self._act == act
 
     def do(self) -> None:
         """All of it."""

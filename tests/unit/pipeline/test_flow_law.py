@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future
 from itertools import pairwise
 from unittest import mock
 
@@ -15,11 +16,12 @@ from put_off_runs import Runs, Store, Whims, append
 from serial_order import LAW, Generous, define, functions, histories, mixtures, value_of
 from whenever import Whenever
 
-from pipeline.batching import flow, slots
+from pipeline.batching import beside, flow, schedule, slots
 from pipeline.batching.means import Means
 from pipeline.engine import Engine
 from pipeline.limits import Limits
 from pipeline.sharing.fairness import Fairness
+from pipeline.stages import emit
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
@@ -30,25 +32,33 @@ LIMITS = Limits(8, 1000)
 
 @pytest.fixture(autouse=True, scope="module")
 def _nobody_waits() -> Iterator[None]:
-    """Whatever is not answered at once is slow, and two records are a backlog."""
+    """Whatever is not answered at once is slow, two records are a backlog, and of what comes
+    late one is sent at a time."""
     with (
         mock.patch.object(flow, "QUICK_SECONDS", 0.0),
         mock.patch.object(flow, "MET_SECONDS", 0.0),
         mock.patch.object(slots, "POLL_SECONDS", 0.0),
+        mock.patch.object(schedule, "Beside", Beside),
         mock.patch("pipeline.engine.BACKLOG", 2),
+        mock.patch.object(emit, "MANY_LATE", 1),
+        mock.patch.object(emit, "LATE_AT_ONCE", 1),
+        mock.patch.object(emit, "LATE_PAUSE_SECONDS", 0.0),
     ):
         yield
 
 
 class Stopping:
-    """An evaluator, or a store, whose calls are done bit by bit."""
+    """An evaluator, a store, or an output, whose calls are done bit by bit."""
 
     def __init__(self, inner, executor: Whenever) -> None:
-        self._inner, self._executor = inner, executor
+        vars(self).update(_inner=inner, _executor=executor)
+
+    def __setattr__(self, name: str, value) -> None:
+        setattr(self._inner, name, value)
 
     def __getattr__(self, name: str):
         found = getattr(self._inner, name)
-        if name not in ("evaluate", "store", "last_updates"):
+        if name not in ("evaluate", "store", "last_updates", "emit", "flush"):
             return found
 
         def call(*arguments, **named):
@@ -80,6 +90,35 @@ class Noting:
         return replaced
 
 
+class Awaited(Future):
+    """What an executor makes true whenever it likes: who asks for it lets that go on."""
+
+    def __init__(self, executor: Whenever, act) -> None:
+        super().__init__()
+        self._executor, self._act = executor, act
+
+    def done(self) -> bool:
+        is_asked = not self._executor.is_here  # and not by whoever makes it true
+        if is_asked and not super().done() and self._executor.wants:
+            self._executor.doing(self._act).step()
+        return super().done()
+
+    def exception(self, timeout=None):
+        while not super().done():
+            self._executor.doing(self._act).step()
+        return super().exception(timeout)
+
+
+class Beside(beside.Beside):
+    """Stores and sends whenever its executor likes."""
+
+    def store(self, work, flights):
+        storing = super().store(work, flights)
+        storing.stored = Awaited(self._executor, self._run)
+        storing.sent = Awaited(self._executor, self._run)
+        return storing
+
+
 class Flowing(Runs):
     """Tasks of which each is given executors, and may be survived by what it has begun."""
 
@@ -95,9 +134,12 @@ class Flowing(Runs):
         evaluators = {"javascript": Stopping(self.evaluators["javascript"], self.executor)}
         engine = Engine(evaluators, self.most, 10**6, LIMITS, processors=2)
         fairness = Fairness(self.shares)
-        output = self.platform.output
         means = Means(self.executor, self.executor)
-        return Task(0, store, lambda: output(0), engine, fairness, means=means)
+
+        def output():
+            return Stopping(self.platform.output(0), self.executor)
+
+        return Task(0, store, output, engine, fairness, means=means)
 
     def haunt(self) -> None:
         """Let what a dead task has begun come to an end: nothing of it is to be stored."""
@@ -105,8 +147,8 @@ class Flowing(Runs):
         futures = set()
         if mine is not None:
             futures |= {each.future for each in mine._flow._slots._running}
-            storing = mine._late._storing
-            futures |= {storing.future} if storing is not None else set()
+            run = mine._late._beside._run
+            futures |= {each for each in self.executor.left if each.does(run)}
         for each in [each for each in self.executor.left if each not in futures]:
             before = len(self.order)
             each.do()
