@@ -64,8 +64,12 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         with ground.client(found, token) as client:
             composite = _history(found, client, options.updates)
             innocents = [
-                Innocent(Place(found, ground.token(found)), PERIOD_SECONDS, 1, only_sends=True)
-                for _ in range(options.innocents)
+                Innocent(
+                    Place(found, ground.token(found, f"innocent {number}")),
+                    *(PERIOD_SECONDS, 1),
+                    only_sends=True,
+                )
+                for number in range(options.innocents)
             ]
             for each in innocents:
                 each.start()

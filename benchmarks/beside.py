@@ -65,7 +65,7 @@ def _posting(settings: Settings, connections: int) -> Iterator[list[float]]:
     body, stop, taken = orjson.dumps(document), threading.Event(), list[float]()
 
     def post() -> None:
-        tenant = Connection(settings, ground.token(settings))
+        tenant = Connection(settings, ground.token(settings, "other"))
         while not stop.is_set():
             began = time.perf_counter()
             status, text = tenant.request("POST", "/", body)

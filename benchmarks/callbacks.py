@@ -110,7 +110,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
 
 def _measure(settings: Settings, receivers: Receivers, seconds: float, count: int) -> None:
     busy = ground.client(settings, ground.token(settings))
-    other = ground.client(settings, ground.token(settings))
+    other = ground.client(settings, ground.token(settings, "other"))
     with busy, other:
         source, quiet = busy.create(DEVICE), other.create(DEVICE)
         other.subscribe(quiet, "data", _http(receivers, "/other", 0))

@@ -63,11 +63,11 @@ def running(own: Settings) -> Iterator[Settings]:
         started.close()
 
 
-def token(settings: Settings) -> str:
-    """Return a token of the benchmarks' tenant."""
+def token(settings: Settings, tenant: str = "bench") -> str:
+    """Return a token of the tenant of that name, which is made where there is none."""
     database = Database(settings.store.dsn)
     try:
-        return PostgresTenants(database).create_tenant("bench")
+        return PostgresTenants(database).create_tenant(tenant)
     finally:
         database.close()
 
