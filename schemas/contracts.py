@@ -36,6 +36,12 @@ def delivery() -> dict[str, Any]:
 
 
 @cache
+def console() -> dict[str, Any]:
+    """Return the OpenAPI document of the sessions of the console."""
+    return _whole(_read("console.json"))
+
+
+@cache
 def asyncapi() -> dict[str, Any]:
     """Return the AsyncAPI document."""
     return _whole(_read("asyncapi.json"))

@@ -8,7 +8,7 @@ from flask import Flask, g, redirect, render_template, request
 
 from api.console.asking import Api
 from api.console.devices import following_page
-from api.console.names import Names
+from api.console.names import Names, offered
 from servioticy.domain.console import ROOT
 
 DAY = 86_400
@@ -61,6 +61,7 @@ def _grants(app: Flask, base: str) -> None:
             tenant=page["tenant"],
             grants=page["grants"],
             names={each["id"]: names.of(each["serviceObject"])[0] for each in page["grants"]},
+            offered=offered(api),
             next=page.get("next"),
         )
 
@@ -122,6 +123,7 @@ def _tokens(app: Flask, base: str) -> None:
             rights=RIGHTS,
             next=found.get("next"),
             made=made,
+            offered=offered(api),
         )
 
     @app.get(f"{ROOT}/tokens")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from flask import Flask, g, redirect, render_template, request
 
 from api.console.asking import Api, path_of
-from api.console.names import Names
+from api.console.names import Names, offered
 from api.console.streams import HARMLESS
 from servioticy.domain.console import ROOT
 
@@ -55,6 +55,7 @@ def add(app: Flask, base: str) -> None:
             rows=[_row(each, names, n < NAMED) for n, each in enumerate(page["data"])],
             next=page.get("next"),
             wanted=request.args,
+            offered=offered(api),
             done=_done(),
         )
 

@@ -19,8 +19,8 @@ from servioticy.domain.console import ROOT
 from servioticy.numbers import whole
 
 DEVICES = f"{ROOT}/devices"
-ASKED_SHOWN = 5
-"""Actuations that a page follows."""
+ASKED_SHOWN = 10
+"""Actuations that a page tells of and follows: those that were asked for last."""
 STREAMS_ON_A_PAGE = 50
 CHANNELS_SHOWN = 20
 """Of a stream, in its last update and for a test update."""
@@ -41,10 +41,7 @@ def add(app: Flask, about: About) -> None:
         streams = every[(page - 1) * STREAMS_ON_A_PAGE : page * STREAMS_ON_A_PAGE]
         wanted = [{"serviceObject": device, "stream": each.name} for each in streams]
         updates = devices.last_updates(api, wanted)
-        asked = [
-            api.get(device, "actuations", each)
-            for each in request.args.getlist("asked")[:ASKED_SHOWN]
-        ]
+        found = api.found(device, "actuations", "newest", limit=ASKED_SHOWN)
         return render_template(
             "device.html",
             id=device,
@@ -57,7 +54,8 @@ def add(app: Flask, about: About) -> None:
             channels_shown=CHANNELS_SHOWN,
             updates={name: update for (_, name), update in updates.items()},
             actions=document.get("actions") or [],
-            asked=asked,
+            asked=found["data"] if found else [],
+            asked_now=request.args.get("asked"),
             sent=request.args.get("sent"),
         )
 

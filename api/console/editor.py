@@ -18,6 +18,7 @@ from api.console.places import Problem
 from api.console.tried import rows
 from servioticy.domain.console import ROOT
 from servioticy.domain.verdicts import VERDICTS
+from servioticy.numbers import whole
 
 DEVICES = f"{ROOT}/devices"
 LASTS = (10, 20, 50, 100, 1000)
@@ -25,6 +26,7 @@ LAST = 20
 VERSIONS_SHOWN = 50
 MOST_LINES = 1_000
 """Of a version that is compared: to find the differences of more takes too long here."""
+MOST_VERSION = 1_000_000_000
 MAX_TEXT_BYTES = 245_760
 """What is longer is shown nowhere: a form with it could not be sent (pages.py)."""
 NOT_EDITED = ("id", "userId", "createdAt", "updatedAt", "data", "template")
@@ -99,9 +101,12 @@ def _add_versions(app: Flask) -> None:
         api: Api = g.signed.api
         now = api.get(device)
         other = api.get(device, "versions", str(version))
-        active = _active(api, device)
-        is_newer = active is not None and version > active
-        before, after = _text(other).splitlines(), _text(now).splitlines()
+        listed = _versions(api, device)
+        active = next((each["version"] for each in listed if each["active"]), None)
+        beside = whole(request.args.get("with", ""), 1, MOST_VERSION) or active
+        facing = now if beside == active else api.get(device, "versions", str(beside))
+        is_newer = beside is not None and version > beside
+        before, after = _text(other).splitlines(), _text(facing).splitlines()
         if is_newer:
             before, after = after, before
         is_long = max(len(before), len(after)) > MOST_LINES
@@ -111,6 +116,8 @@ def _add_versions(app: Flask) -> None:
             document=now,
             version=version,
             active=active,
+            beside=beside,
+            choices=[each["version"] for each in listed[::-1] if each["version"] != version],
             is_newer=is_newer,
             lines=None if is_long else list(_compared(before, after)),
             text=_text(other) if is_long else "",
@@ -169,7 +176,7 @@ def _page(
     tried: Mapping[str, Any] | None = None,
 ) -> str:
     document = api.get(device)
-    listed = (api.found(device, "versions") or {}).get("versions", [])
+    listed = _versions(api, device)
     return render_template(
         "editor.html",
         id=device,
@@ -191,9 +198,10 @@ def _page(
     )
 
 
-def _active(api: Api, device: str) -> int | None:
-    listed = (api.found(device, "versions") or {}).get("versions", [])
-    return next((each["version"] for each in listed if each["active"]), None)
+def _versions(api: Api, device: str) -> list[dict[str, Any]]:
+    """Return those there are, the oldest first; nothing where the token may not see them."""
+    found: list[dict[str, Any]] = (api.found(device, "versions") or {}).get("versions", [])
+    return found
 
 
 def _compared(before: list[str], after: list[str]) -> Iterator[tuple[str, str]]:

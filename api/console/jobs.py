@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from flask import Flask, g, redirect, render_template, request
 
 from api.console.asking import Api, path_of
-from api.console.names import Names
+from api.console.names import Names, offered
 from servioticy.domain.console import ROOT
 
 JOBS = f"{ROOT}/jobs"
@@ -63,7 +63,7 @@ def add(app: Flask, base: str) -> None:
         api: Api = g.signed.api
         names, found = Names(api), api.get("jobs")["data"]
         jobs = [_job(each, names if at < NAMED else None) for at, each in enumerate(found)]
-        return render_template("jobs.html", jobs=jobs, done=_done())
+        return render_template("jobs.html", jobs=jobs, offered=offered(api), done=_done())
 
     @app.post(JOBS)
     def order_backfill() -> Any:

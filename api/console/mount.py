@@ -6,7 +6,7 @@ token in the place of the cookie. Everything else below `/console` is a page.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +26,8 @@ from servioticy.ports.addresses import Addresses
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    from flask import Flask
+    from werkzeug.routing import Rule
 
     from servioticy.identity.logins import Login
 
@@ -45,7 +47,7 @@ def mounted(
     signing = Signing(addresses, sessions, own.seconds, login)
     app = pages(guard, signing, assets_of(own.downloaded), About(place, own.mqtt_port))
     app.before_request(note_route)
-    return Mount(api, app.wsgi_app, guard)
+    return Mount(api, app, guard)
 
 
 def _found_by(sessions: ConsoleSessions, login: Login | None) -> Sessions:
@@ -70,10 +72,15 @@ class Own(NamedTuple):
 class Mount:
     """The API with the console in front, as one WSGI application."""
 
-    def __init__(self, api: WSGIApplication, pages: WSGIApplication, guard: Guard) -> None:
+    def __init__(self, api: WSGIApplication, pages: Flask, guard: Guard) -> None:
         self._api = api
-        self._pages = pages
+        self._pages = pages.wsgi_app
+        self._rules = pages.url_map
         self._guard = guard
+
+    def rules(self) -> Iterator[Rule]:
+        """Yield the routes of the pages."""
+        return self._rules.iter_rules()
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         """Answer a request."""

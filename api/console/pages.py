@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from flask import Flask, Response, g, redirect, render_template, request
+from flask import Flask, Response, current_app, g, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from api.console import (
@@ -26,6 +27,7 @@ from api.console import (
     topology,
     trace,
     usage,
+    windows,
     workflow_editor,
     workflows,
 )
@@ -34,7 +36,7 @@ from api.console.assets import Assets, serve_assets
 from api.console.connecting import About
 from api.console.guarding import FIELD, SAFE, Guard, security_headers
 from api.console.showing import add_filters
-from servioticy.domain.console import ROOT
+from servioticy.domain.console import ROOT, is_below
 from servioticy.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     checking.add(app)
     streams.add(app)
     topology.add(app)
+    windows.add(app)
     trace.add(app)
     deliveries.add(app, base)
     usage.add(app)
@@ -139,4 +142,15 @@ def _told(app: Flask) -> None:
 
 
 def _told_as(message: str, status: int) -> tuple[str, int]:
-    return render_template("refused.html", message=message, status=status), status
+    page = render_template("refused.html", message=message, status=status, back=_back())
+    return page, status
+
+
+def _back() -> str:
+    """Return the page of ours from which something was asked; or empty."""
+    came = urlsplit(request.referrer or "")
+    path = came.path.removeprefix(str(current_app.jinja_env.globals["base"]))
+    is_same = request.method in SAFE and path == request.path
+    if is_same or not is_below(path):
+        return ""
+    return f"{came.path}?{came.query}" if came.query else came.path

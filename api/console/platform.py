@@ -16,7 +16,7 @@ HOLDER = "pipeline"
 
 
 def add(app: Flask) -> None:
-    """`/console/platform`, and `/partitions` and `/monitoring` below it."""
+    """`/console/platform`, and what is below it."""
 
     @app.get(f"{ROOT}/platform")
     def platform_page() -> str:
@@ -42,6 +42,16 @@ def add(app: Flask) -> None:
             partitions=[_partition(each, told["pressing"]) for each in told["partitions"]],
             most=max((each["behind"] for each in told["partitions"]), default=0) or 1,
         )
+
+    @app.get(f"{ROOT}/platform/applications")
+    def applications_page() -> str:
+        found = g.signed.api.get("platform", "applications")["data"]
+        return render_template("applications.html", applications=found)
+
+    @app.get(f"{ROOT}/platform/applications/<application>")
+    def application_page(application: str) -> str:
+        told = g.signed.api.get("platform", "applications", application)
+        return render_template("application.html", told=told)
 
     @app.get(f"{ROOT}/platform/monitoring")
     def weaving_page() -> str:

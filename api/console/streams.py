@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flask import Flask, abort, g, render_template
 
@@ -48,6 +48,7 @@ def add(app: Flask) -> None:
         if found is None:
             abort(HTTPStatus.NOT_FOUND)
         place = service_object, "streams", stream
+        readers, more_readers = _readers(api, *place)
         rows = api.get(*place, "updates", order="desc", limit=ROWS)["data"]
         return render_template(
             "stream.html",
@@ -59,28 +60,30 @@ def add(app: Flask) -> None:
             status=api.found(*place, "status") if found.is_derived else None,
             means=VERDICTS,
             harmless=HARMLESS,
-            readers=_readers(api, *place),
+            readers=readers,
+            more_readers=more_readers,
             subscriptions=(api.found(*place, "subscriptions") or {}).get("subscriptions", []),
             formats=FORMATS,
             sources=_sources(found),
         )
 
 
-def _readers(api: Api, *place: str) -> list[Reader]:
-    """Return who reads the stream itself, with the names that people gave them."""
+def _readers(api: Api, *place: str) -> tuple[list[Reader], int]:
+    """Return the first that read the stream itself, with their names, and how many more do."""
     tree = api.found(*place, "tree")
     if not tree or not tree["levels"]:
-        return []
+        return [], 0
     names: dict[str, str | None] = {}
     found = []
-    for node in tree["levels"][0][:READERS_SHOWN]:
+    first: list[dict[str, Any]] = tree["levels"][0]
+    for node in first[:READERS_SHOWN]:
         service_object, _, stream = node["stream"].partition("/")
         if service_object not in names:
             document = api.found(service_object)
             names[service_object] = None if document is None else document.get("name", "")
         name = names[service_object]
         found.append(Reader(service_object, stream, name or service_object, name is not None))
-    return found
+    return found, max(0, len(first) - READERS_SHOWN)
 
 
 def _sources(stream: Stream) -> list[tuple[str, str]]:

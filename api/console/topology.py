@@ -15,8 +15,10 @@ from api.console.devices import following_page
 from api.console.documents import streams_of
 from api.console.folding import Folded, folded, is_like
 from api.console.showing import plural
+from api.console.streams import HARMLESS
 from servioticy.domain.console import ROOT
 from servioticy.domain.layout import HEIGHT, WIDTH, Edge, laid_out
+from servioticy.domain.verdicts import EMITTED
 
 OBJECTS = 50
 """Service Objects on a page; what is made of their streams comes with them."""
@@ -238,6 +240,7 @@ def add(app: Flask) -> None:
             ),
             closed=urlencode(looked_for) if opened else None,
             watched=watched[:WATCHED],
+            verdicts={"made": EMITTED, "harmless": sorted(HARMLESS)},
         )
 
 

@@ -22,6 +22,18 @@ KNOWN = {
 """What is to be said of how an ending is known."""
 
 
+TOLD_TIMES = 20
+"""Streams of which it is asked what their computations take."""
+
+
+class Cost(NamedTuple):
+    """What the computations of a stream have taken so far."""
+
+    computations: int
+    each_ms: float
+    """of the processor, in the mean"""
+
+
 class Node(NamedTuple):
     """A stream of the tree, as it is drawn."""
 
@@ -68,7 +80,21 @@ def add(app: Flask) -> None:
             harmless=HARMLESS,
             known=KNOWN,
             emitted=EMITTED,
+            costs=_costs(found, nodes, api),
         )
+
+
+def _costs(trace: dict[str, Any], nodes: dict[str, Node], api: Api) -> dict[str, Cost]:
+    """Return what computations of the first streams of the tree take, where one may know that."""
+    found = {}
+    ours = dict.fromkeys(step["stream"] for step in trace["steps"])
+    for each in [key for key in ours if nodes[key].is_ours][:TOLD_TIMES]:
+        node = nodes[each]
+        told = api.found(node.service_object, "streams", node.stream, "status") or {}
+        count = sum(one["count"] for one in told.get("verdicts", ()))
+        if count:
+            found[each] = Cost(count, told["cpu-seconds"] * 1000 / count)
+    return found
 
 
 def _nodes(trace: dict[str, Any], names: Names) -> dict[str, Node]:

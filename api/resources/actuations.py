@@ -23,11 +23,17 @@ from servioticy.domain.actuations import (
     seen,
     timeout_of,
 )
-from servioticy.ports.actuations import ActuationRecord, NewActuation, Submission
+from servioticy.ports.actuations import (
+    ActuationRecord,
+    ActuationSummary,
+    NewActuation,
+    Submission,
+)
 from servioticy.refusals import NotFound, Refused, TooLarge, TooMany
 
 MAX_STATUS = 1_000
 """Characters of it."""
+LISTED, MOST_LISTED = 20, 100
 STATUS_TYPES = TEXT_TYPES | {"application/json": True}
 """The original took it as JSON by its type, and never as JSON by its content."""
 
@@ -41,6 +47,14 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.READ)
     def actions(**_names: str) -> Response:
         return answer(_actions(services))
+
+    @routes.get("/<service_object>/actuations/newest")
+    @needs(Right.ACTUATE)
+    def newest(**_names: str) -> Response:
+        """Tell of those that were asked for last, the latest first."""
+        most, now = integer("limit", LISTED, 1, MOST_LISTED), services.now()
+        found = stored.newest(service_object(), most)
+        return answer({"data": [_summary(each, now) for each in found]})
 
     @routes.post("/<service_object>/actuations/<action>")
     @needs(Right.ACTUATE)
@@ -89,6 +103,17 @@ def blueprint(services: Services) -> Blueprint:
     return routes
 
 
+def _summary(found: ActuationSummary, now: int) -> dict[str, Any]:
+    about = {
+        "status": found.status,
+        "updatedAt": found.updated_ms,
+        "id": found.id,
+        "name": found.action,
+        "createdAt": found.created_ms,
+    }
+    return about | _progress(found, now)
+
+
 def _actions(services: Services) -> list[dict[str, Any]]:
     """Return the actions of the document in force, as it has them."""
     found: list[dict[str, Any]] | None = to_public(current(service_object(), services)).get(
@@ -116,7 +141,7 @@ def _check_made(submission: Submission) -> None:
         raise TooMany(f"{MOST_OF_TENANT} actuations of yours wait already")
 
 
-def _progress(actuation: ActuationRecord, now: int) -> dict[str, Any]:
+def _progress(actuation: ActuationRecord | ActuationSummary, now: int) -> dict[str, Any]:
     """Return how far it has come, and when."""
     state, times = seen(actuation.state, actuation.expires_ms, now), dict(actuation.times)
     if state is State.EXPIRED:

@@ -50,6 +50,11 @@ def blueprint(services: Services) -> Blueprint:
     def delivery() -> Response:
         return stored(_written(contracts.delivery, ""), headers=CACHED)
 
+    @routes.get("/openapi-console.json")
+    @open_to_everybody
+    def console() -> Response:
+        return stored(_written(contracts.console, base), headers=CACHED)
+
     @routes.get("/asyncapi.json")
     @open_to_everybody
     def asyncapi() -> Response:

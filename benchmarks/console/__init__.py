@@ -50,7 +50,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         url, token = api_url(found), ground.token(found)
         device = Device(found, token)
         parts: dict[str, Callable[[], None]] = {
-            VISIT: lambda: first_visit.measure(browser, url, ground.token(found, "new")),
+            VISIT: lambda: first_visit.told(
+                browser, url, (ground.token(found, "new"), ground.token(found, "newer"))
+            ),
             PAGES: lambda: wire.measure(browser, url, token, device, options.rounds),
             POINTS: lambda: points.measure(
                 *(browser, url, token, device, options.rates, options.seconds)

@@ -62,6 +62,22 @@ class ActuationRecord(NamedTuple):
     expires_ms: int
 
 
+class ActuationSummary(NamedTuple):
+    """One of several, without its parameters and all that was said before."""
+
+    id: str
+    action: str
+    status: str
+    """What was said of it last."""
+    created_ms: int
+    updated_ms: int
+    state: State
+    """As it is stored: whether its time is over is said by `expires_ms`."""
+    times: Mapping[str, int]
+    """When it came to each state."""
+    expires_ms: int
+
+
 class News(NamedTuple):
     """Which devices have something to get, and from where to ask on."""
 
@@ -99,6 +115,9 @@ class ActuationRecords(Protocol):
 
     def find(self, key: ServiceObjectKey, id_: str) -> ActuationRecord | None:
         """Return an actuation of this Service Object; None: it has no such."""
+
+    def newest(self, key: ServiceObjectKey, most: int) -> list[ActuationSummary]:
+        """Return those of this Service Object that were asked for last, the latest first."""
 
     def report(
         self, key: ServiceObjectKey, id_: str, status: str, now_ms: int, *, by_device: bool

@@ -25,6 +25,7 @@ from servioticy.ports.actuations import (
     Actuation,
     ActuationRecord,
     ActuationRequest,
+    ActuationSummary,
     CalledBack,
     NewActuation,
     News,
@@ -118,6 +119,14 @@ class PostgresActuations:
         return ActuationRecord(
             action, parameters, status, orjson.loads(reports), created, updated, *states, expires
         )
+
+    def newest(self, key: ServiceObjectKey, most: int) -> list[ActuationSummary]:
+        """Return those of this Service Object that were asked for last, the latest first."""
+        rows = self._database.rows(self._sql["newest"], _whose(key) | {"most": most})
+        return [
+            ActuationSummary(id_, action, said, made, told, State(state), orjson.loads(times), end)
+            for id_, action, said, made, told, state, times, end in rows
+        ]
 
     def report(
         self, key: ServiceObjectKey, id_: str, status: str, now_ms: int, *, by_device: bool

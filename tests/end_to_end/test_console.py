@@ -56,7 +56,7 @@ def test_the_first_visit_leads_to_a_live_derived_value(
     value = update["channels"][named["channel"]]["current-value"]
     assert float(derived.inner_text()) == value == 21.5 * 1.8 + 32
 
-    visitor.press("To your devices", role="link")
+    visitor.press("to your devices", role="link")
     visitor.sees("Kitchen: in Fahrenheit")
     visitor.look("devices")
 
@@ -188,10 +188,17 @@ def test_results_of_windows_that_are_early_or_revised_say_so(
     assert rows.nth(0).get_by_role("link").count() == 0, "it is kept nowhere"
     send(3, 4)
     rows.filter(has_text="revised").filter(has_text="6").wait_for()
+    visitor.sees("1 was revised (marked).")
+    assert visitor.page.get_by_text("came late").count() == 0
     visitor.look("revised")
     visitor.page.reload()
-    visitor.sees("revised")
+    visitor.sees("1 was revised (marked).")
     assert rows.count() == 1
+    visitor.press("Topology", role="link")
+    visitor.page.locator(".node:is(.went, .nothing)[data-name=use]").wait_for()
+    visitor.press("Windows", role="link")
+    visitor.page.get_by_role("row", name="Use \u203a use tumbling, size 10s").wait_for()
+    visitor.look("windows")
 
 
 def test_the_topology_shows_what_is_made_of_what_and_how_often(
@@ -308,3 +315,44 @@ def test_names_are_completed_while_code_is_written(visitor: Person, cellar: Cell
     assert "') + device" in text.input_value()
     visitor.page.keyboard.press("Control+z")
     assert "') + device" not in text.input_value()
+
+
+def test_a_plot_of_many_points_stays_small_and_leaves_no_time_out(
+    visitor: Person, cellar: Cellar
+) -> None:
+    """What comes while a page is open for hours: two that stand together become one."""
+    visitor.sign_in(cellar.token)
+    visitor.open(f"/console/streams/{cellar.device}/air")
+    found = visitor.page.evaluate("""async () => {
+      const [script] = [...document.scripts].filter((each) => each.src.endsWith("/stream.js"));
+      const { Points } = await import(script.src.replace("stream.js", "points.js"));
+      const points = new Points(100);
+      for (let time = 0; time < 10000; time += 1) points.add(time, time % 7);
+      points.add(4321.5, 99);
+      points.add(9999, -5);
+      points.add(9999.5, 3, { isEarly: true });
+      points.add(9999.5, 4);
+      points.add(10000, 1, { isRevised: true });
+      points.add(10001, 1);
+      points.remove(10001);
+      const sum = (all) => all.reduce((one, each) => one + each, 0);
+      const columns = points.columns.map((each) => each.length);
+      const { least: low, most: high, values } = points;
+      const least = Math.min(...values.map((each, at) => low[at] ?? each));
+      const most = Math.max(...values.map((each, at) => high[at] ?? each));
+      return {
+        columns: new Set(columns).size, count: columns[0], first: points.times[0],
+        last: points.times.at(-1), updates: sum(points.counts), least, most,
+        mean: sum(points.values.map((each, at) => each * points.counts[at])) / sum(points.counts),
+        late: sum(points.late), revised: sum(points.revised), sorted: points.times.every(
+          (each, at, all) => at === 0 || each > all[at - 1]),
+      };
+    }""")
+    values = [number % 7 for number in range(9999)] + [99, -5, 4, 1]
+    assert found["count"] <= 100
+    assert (found["columns"], found["sorted"]) == (1, True)
+    assert (found["first"], found["last"]) == (0, 10_000)
+    assert (found["least"], found["most"]) == (-5, 99)
+    assert found["updates"] == len(values)
+    assert abs(found["mean"] - sum(values) / len(values)) < 0.01
+    assert (found["late"], found["revised"]) == (2, 1)

@@ -88,7 +88,7 @@ def test_what_is_used_and_how_much_may_be(visitor: Person, cellar: Cellar) -> No
 def test_who_may_what_is_seen_and_changed(visitor: Person, cellar: Cellar) -> None:
     visitor.sign_in(cellar.token)
     visitor.press("Access", role="link")
-    visitor.write("Id of the device", cellar.device)
+    visitor.write("Id of the device", cellar.device, role="combobox")
     visitor.write("Stream (empty: all)", "air")
     visitor.press("Grant it")
     visitor.sees("to everyone")
@@ -118,7 +118,7 @@ def test_a_stream_is_filled_from_history_and_followed(visitor: Person, cellar: C
     visitor.sign_in(cellar.token)
     visitor.press("Jobs", role="link")
     visitor.sees("There is no job.")
-    visitor.write("Id of the device", cellar.derived)
+    visitor.write("Id of the device", cellar.derived, role="combobox")
     visitor.write("Stream", "fahrenheit")
     visitor.write("From (a timestamp or a date)", str(cellar.newest - 1000))
     visitor.write("Up to before (the same)", str(cellar.newest + 1))
@@ -264,26 +264,32 @@ def test_a_stream_is_measured_by_the_minute(visitor: Person, cellar: Cellar) -> 
     visitor.sees("Nothing is measured.")
 
 
-def test_more_streams_than_can_be_seen_are_boxes_that_open(
-    visitor: Person, cellar: Cellar
-) -> None:
-    for number in range(6):
-        cellar.create(f"Hall {number}", 100)
+def test_ten_thousand_streams_are_boxes_that_open(visitor: Person, cellar: Cellar) -> None:
+    """Beyond 500 boxes streams of a device are one; a name finds one of all."""
+    for number in range(10):
+        cellar.create(f"Hall {number}", 1_000)
     visitor.sign_in(cellar.token)
     visitor.open("/console/topology")
-    visitor.sees("There are 602 streams here")
-    assert visitor.page.locator(".node").count() == 8
+    visitor.sees("There are 10,002 streams here")
+    assert visitor.page.locator(".node").count() == 12
     visitor.look("topology-folded")
 
-    visitor.press("Open Hall 3: 100 streams", role="link")
+    visitor.press("Open Hall 3: 1,000 streams", role="link")
     visitor.sees("Close all boxes")
-    assert visitor.page.locator(".node").count() == 107
-    visitor.page.get_by_role("link", name="s7 Hall 3", exact=True).wait_for()
+    assert visitor.page.locator(".node").count() == 500
+    visitor.sees("Not all of it is shown: find fewer by name.")
     visitor.press("Close all boxes", role="link")
+    visitor.write("Find by stream", "s777", role="searchbox")
+    visitor.press("Find")
+    visitor.sees("10 streams on this page have")
     visitor.write("Find by name", "Hall 3", role="searchbox")
     visitor.press("Find")
-    visitor.page.get_by_role("link", name="s7 Hall 3", exact=True).wait_for()
-    assert visitor.page.locator(".node.folded").count() == 0
+    visitor.press("Hall 3 \u203a s777", role="link")
+    visitor.page.get_by_role("heading", name="s777").wait_for()
+    visitor.open("/console/devices?name=Hall")
+    visitor.press("Hall 9", role="link")
+    visitor.sees("Page 1 of 20, 1,000 streams")
+    visitor.look("device-of-a-thousand")
 
 
 def test_a_stream_is_found_and_looked_at(visitor: Person, cellar: Cellar) -> None:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 from browsing import NARROW, Person, browser, fresh, visitor
 from cellars import Cellar, cellar
-from running_platform import until
+from running_platform import RunningPlatform, until
+
+from api.console.workflow_editor import FIRST
 
 __all__ = ["browser", "cellar", "fresh", "visitor"]
 
@@ -35,26 +37,60 @@ def test_every_page_that_a_tenant_comes_to_is_reached_and_used_by_keyboard(
     """Each is without barriers, fits a phone, and a press of Tab leads to all that it has."""
     cellar.send(cellar.newest, 20)
     until(lambda: sum(cellar.status().values()) >= 1, SECONDS)
+    _have_one_of_each(cellar)
     visitor.sign_in(cellar.token)
+    seen = _walked(visitor, "/console/devices")
+    assert {
+        *("devices", "devices/*", "devices/*/document", "devices/new", "streams/*/*"),
+        *("streams/*/*/trace", "topology", "workflows", "workflows/new", "operators"),
+        *("deliveries", "deliveries/*", "jobs", "usage", "aspects", "grants", "members"),
+        *("tokens", "audit", "windows", "workflows/*", "workflows/*/document", "jobs/*"),
+        *("aspects/*", "devices/*/versions/*"),
+    } <= seen
+
+
+def test_so_is_every_page_of_who_operates_the_platform(
+    visitor: Person, platform: RunningPlatform
+) -> None:
+    visitor.sign_in(platform.token)
+
+    assert _walked(visitor, "/console/platform") == {
+        *("platform", "platform/partitions", "platform/monitoring", "platform/applications"),
+    }
+
+
+def _have_one_of_each(cellar: Cellar) -> None:
+    """What pages are of that a cellar does not have by itself."""
+    stream = f"/{cellar.derived}/streams/fahrenheit"
+    cellar.ask("POST", "/workflows", FIRST)
+    cellar.ask("POST", f"{stream}/backfill", {"from": cellar.newest, "to": cellar.newest + 1})
+    aspect = {"serviceObject": cellar.derived, "stream": "fahrenheit", "purpose": "Cellar"}
+    cellar.ask("POST", "/monitoring/aspects", aspect)
+    for each in (cellar.device, cellar.derived):
+        document = cellar.ask("GET", f"/{each}")
+        cellar.ask("PUT", f"/{each}", document | {"description": "another version"})
+
+
+def _walked(visitor: Person, first: str) -> set[str]:
+    """Return the kinds of pages that are reached from there; none has anything wrong."""
     visitor.page.set_viewport_size(NARROW)
     seen = set()
-    for path in _found(visitor):
+    for path in _found(visitor, first):
         seen.add(_kind(path))
         assert visitor.barriers() == [], path
         width = visitor.page.evaluate("document.documentElement.scrollWidth")
         assert width <= NARROW["width"], f"{path} is {width} pixels wide"
         assert _out_of_reach(visitor) == [], path
-    assert {
-        *("devices", "devices/*", "devices/*/document", "devices/new", "streams/*/*"),
-        *("streams/*/*/trace", "topology", "workflows", "workflows/new", "operators"),
-        *("deliveries", "deliveries/*", "jobs", "usage", "aspects", "grants", "members"),
-        *("tokens", "audit"),
-    } <= seen
+    return seen
 
 
-def _found(visitor: Person) -> Iterator[str]:
-    """Open a page of each kind that links lead to, one after the other."""
-    waiting, known = deque(["/console/devices"]), {"devices"}
+def _found(visitor: Person, first: str) -> Iterator[str]:
+    """Open a page of each kind that links lead to, one after the other.
+
+    From the platform's pages on those alone: all others are a tenant's.
+    """
+    waiting, known = deque([first]), {_kind(first)}
+    below = "/console/platform" if first == "/console/platform" else "/console/"
     for _ in range(MOST_PAGES):
         if not waiting:
             return
@@ -66,7 +102,7 @@ def _found(visitor: Person) -> Iterator[str]:
             "a[href]:not([download])", "all => all.map((each) => each.getAttribute('href'))"
         )
         for link in links:
-            is_page = link.startswith("/console/") and not link.startswith("/console/api/")
+            is_page = link.startswith(below) and not link.startswith("/console/api/")
             if is_page and _kind(link) not in known:
                 known.add(_kind(link))
                 waiting.append(link.partition("#")[0])

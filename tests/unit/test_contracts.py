@@ -21,6 +21,7 @@ from servioticy.ports.actuations import Actuation
 CONTRACTS = {
     "openapi": contracts.openapi(),
     "delivery": contracts.delivery(),
+    "console": contracts.console(),
     "asyncapi": contracts.asyncapi(),
 }
 PAGE = (Path(__file__).parents[2] / "docs" / "rest" / "live.md").read_text("utf-8")
@@ -59,7 +60,7 @@ def test_schemas_of_a_contract_are_schemas(name: str) -> None:
         jsonschema.Draft202012Validator.check_schema(schema)
 
 
-@pytest.mark.parametrize("name", ["openapi", "delivery"])
+@pytest.mark.parametrize("name", ["openapi", "delivery", "console"])
 def test_nothing_of_openapi_is_there_without_being_used(name: str) -> None:
     document = CONTRACTS[name]
     used = set(references(document))

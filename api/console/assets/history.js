@@ -43,29 +43,27 @@ export class History {
     return [first.body.data[0].lastUpdate, last.body.data[0].lastUpdate];
   }
 
-  /** Put the channel's values of this span into points; returns what they are, in words. */
-  async fill(points, channel, from, to, units) {
+  /** Put the channel's values of this span into points: what was derived says whether it was revised. */
+  async fill(points, channel, from, to, units, isDerived) {
     const span = `from=${Math.floor(from * units)}&to=${Math.ceil(to * units)}`;
     const single = await asked(`${this.#path}/updates?${span}&limit=${MOST_SINGLE}`);
     if (!single.hasMore) {
       points.clear();
       for (const update of single.body.data) {
         const value = update.channels[channel]?.["current-value"];
-        if (typeof value === "number") points.add(update.lastUpdate / units, value);
+        if (typeof value === "number") {
+          points.add(update.lastUpdate / units, value, { isRevised: isDerived && update.revision !== undefined });
+        }
       }
-      return `${points.times.length.toLocaleString()} updates`;
+      return;
     }
     const bucket = Math.max(1, Math.ceil(((to - from) * units) / BUCKETS));
     const query = `channel=${encodeURIComponent(channel)}&bucket=${bucket}&functions=min,max,mean,count&${span}`;
     const { body } = await asked(`${this.#path}/aggregates?${query}`);
     points.clear();
-    let count = 0;
-    for (const each of body.data) {
-      count += each.count;
-      if (each.count > 0) points.add(each.start / units, each.mean, each.min, each.max);
+    for (const { start, mean, min, max, count } of body.data) {
+      if (count > 0) points.addBucket(start / units, mean, min, max, count);
     }
-    points.hasBuckets = true;
-    return `${count.toLocaleString()} updates, as mean, least and most of ${body.data.length} spans`;
   }
 
   /** How computations have ended so far. */

@@ -13,9 +13,12 @@ const STATUS_PAUSE = 5000;
 const TELL_PAUSE = 250;
 const AGAIN_PAUSE = 2000;
 const LEAST_SPAN = 1;
+/** Beyond so many points in sight there is the line alone: to draw each takes too long. */
+const DOTS = 200;
 
 const place = document.getElementById("stream");
 const { object, stream } = place.dataset;
+const isDerived = document.getElementById("rows").dataset.derived === "true";
 const history = new History(object, stream);
 let newest = place.dataset.newest === "" ? null : Number(place.dataset.newest);
 let units = newest === null ? 1000 : unitsPerSecond(newest);
@@ -32,6 +35,8 @@ class Plot {
   #points = new Points();
   #chart = null;
   #isLive = true;
+  /** Whether something has come yet: until then nobody knows at which time its updates stand. */
+  #hasNewest = false;
   #span = 3600;
   #from = 0;
   #to = 0;
@@ -41,7 +46,6 @@ class Plot {
   #isRefused = false;
   /** What has come while a span is asked for; null where none is. */
   #heard = null;
-  #what = "";
 
   constructor() {
     this.#select.addEventListener("change", () => this.load());
@@ -65,10 +69,21 @@ class Plot {
     const value = update.channels[this.channel]?.["current-value"];
     const time = update.lastUpdate / units;
     if (typeof value !== "number" || (!this.#isLive && (time < this.#from || time > this.#to))) return;
-    this.#heard?.push([time, value]);
-    this.#points.add(time, value);
-    if (this.#isLive) this.#to = Math.max(this.#to, time);
+    const said = {
+      isEarly: isDerived && Boolean(update.early),
+      isRevised: isDerived && !update.early && update.revision !== undefined,
+      isGone: isDerived && Boolean(update.retracted),
+    };
+    this.#heard?.push([time, value, said]);
+    this.#put(this.#points, time, value, said);
+    if (this.#isLive) this.#to = this.#hasNewest ? Math.max(this.#to, time) : time;
+    this.#hasNewest = true;
     this.#soon();
+  }
+
+  #put(points, time, value, said) {
+    if (said.isGone) points.remove(time);
+    else points.add(time, value, said);
   }
 
   /** Ask for the span that is shown. */
@@ -77,14 +92,14 @@ class Plot {
     const points = new Points();
     this.#heard = [];
     try {
-      this.#what = await history.fill(points, this.channel, this.#from, this.#to, units);
+      await history.fill(points, this.channel, this.#from, this.#to, units, isDerived);
     } catch (error) {
       if (asking === this.#asked) this.#refuse(error, () => { if (asking === this.#asked) this.load(); });
       return;
     }
     if (asking !== this.#asked) return; // another span was asked for meanwhile
-    for (const [time, value] of this.#heard.splice(0)) {
-      if (time > (points.times.at(-1) ?? -Infinity)) points.add(time, value);
+    for (const [time, value, said] of this.#heard.splice(0)) {
+      if (time > (points.times.at(-1) ?? -Infinity)) this.#put(points, time, value, said);
     }
     this.#heard = null;
     this.#isRefused = false;
@@ -119,6 +134,7 @@ class Plot {
 
   #goLive() {
     this.#isLive = true;
+    this.#hasNewest = newest !== null;
     this.#to = newest === null ? Date.now() / 1000 : newest / units;
     this.#from = this.#to - this.#span;
     this.#pressed();
@@ -179,7 +195,6 @@ class Plot {
     const colour = (name) => style.getPropertyValue(name).trim();
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
     const edge = { stroke: "transparent", width: 0, points: { show: false } };
-    const count = this.#points.times.length;
     this.#chart = new window.uPlot({
       width: this.#box.clientWidth,
       height: HEIGHT,
@@ -189,7 +204,7 @@ class Plot {
       axes: [{ ...axis, space: 70 }, { ...axis, size: 60 }],
       series: [
         {},
-        { stroke: colour("--accent"), width: 2, points: { show: count < 200, size: 5, fill: colour("--accent") } },
+        { stroke: colour("--accent"), width: 2, points: { show: (_chart, _series, first, last) => last - first < DOTS, size: 5, fill: colour("--accent") } },
         edge,
         edge,
         { stroke: colour("--second"), width: 0, paths: () => null, points: { show: true, size: 9, stroke: colour("--second"), fill: colour("--second") } },
@@ -219,7 +234,7 @@ class Plot {
   /** Say in words what the plot shows. */
   #tell() {
     if (this.#isRefused) return; // what was shown before is not what was asked for
-    const { times, values, least, most, late } = this.#points;
+    const { times, values, least, most, counts, late, revised, hasBuckets } = this.#points;
     const time = (seconds) => new Date(seconds * 1000).toLocaleString();
     const unit = this.#select.selectedOptions[0].dataset.unit;
     if (times.length === 0) {
@@ -233,11 +248,13 @@ class Plot {
       low = Math.min(low, least[each] ?? values[each]);
       high = Math.max(high, most[each] ?? values[each]);
     }
-    const lateCount = late.reduce((sum, each) => sum + (each === null ? 0 : 1), 0);
     const said = `${this.channel} from ${time(this.#from)} to ${time(this.#to)}: least ${shown(low)}, most ${shown(high)} ${unit}`;
-    const lateSaid = lateCount ? ` ${lateCount} came late, or once more (marked).` : "";
-    const what = this.#points.hasBuckets ? this.#what : `${times.length.toLocaleString()} updates`;
-    this.#about.textContent = `${said}. ${what}.${lateSaid}`;
+    const sum = (column) => column.reduce((all, each) => all + each, 0);
+    const updates = `${sum(counts).toLocaleString()} updates`;
+    const what = hasBuckets ? `${updates}, as mean, least and most of ${times.length} spans` : updates;
+    const marks = [[sum(late), "came late, or once more"], [sum(revised), sum(revised) === 1 ? "was revised" : "were revised"]];
+    const marked = marks.filter(([count]) => count > 0).map(([count, how]) => ` ${count} ${how} (marked).`).join("");
+    this.#about.textContent = `${said}. ${what}.${marked}`;
     this.#box.setAttribute("aria-label", `Plot of ${said}`);
   }
 }
@@ -260,7 +277,7 @@ class Rows {
     time.dataset.local = "";
     time.dateTime = new Date((at / unitsPerSecond(at)) * 1000).toISOString();
     const cell = row.insertCell();
-    const said = this.#body.dataset.derived === "true" ? update : {};
+    const said = isDerived ? update : {};
     if (said.early) { // it is kept nowhere, so nothing leads to it
       cell.append(time, " ", badge(said.retracted ? "retracted" : "early"));
     } else {

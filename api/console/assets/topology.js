@@ -5,9 +5,9 @@ import { Live } from "./live.js";
 const SECONDS = 10;
 const STATUS_PAUSE = 15000;
 const AT_ONCE = 4;
-const HARMLESS = new Set(["emitted", "filtered", "stale", "missing", "superseded"]);
 
 const graph = document.querySelector("[data-watched]");
+const { harmless, made } = graph === null ? {} : JSON.parse(graph.dataset.verdicts);
 const nodes = [...document.querySelectorAll(".node")];
 /** What a box counts: a stream, or with "*" what else a device has. */
 const counted = ({ object, name }) => `${object}/${name ?? "*"}`;
@@ -34,7 +34,10 @@ async function look(node) {
   if (answer === null || !answer.ok) return;
   const { verdicts } = await answer.json();
   const newest = verdicts.reduce((one, each) => (one === null || each.last.timestamp >= one.last.timestamp ? each : one), null);
-  node.classList.toggle("wrong", newest !== null && !HARMLESS.has(newest.verdict));
+  const verdict = newest?.verdict;
+  node.classList.toggle("went", verdict === made);
+  node.classList.toggle("nothing", verdict !== made && harmless.includes(verdict));
+  node.classList.toggle("wrong", verdict !== undefined && verdict !== made && !harmless.includes(verdict));
 }
 
 async function lookAtAll() {

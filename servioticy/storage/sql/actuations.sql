@@ -82,6 +82,15 @@ SELECT name, parameters, status, reports::text, created_at, updated_at, state, t
    AND service_object = %(service_object)s
    AND tenant_id = %(tenant)s;
 
+-- newest --
+-- Those of a Service Object that were asked for last, without what was said of them before.
+SELECT id, name, status, created_at, updated_at, state, times::text, expires_at
+  FROM actuations
+ WHERE service_object = %(service_object)s
+   AND tenant_id = %(tenant)s
+ ORDER BY sequence DESC
+ LIMIT %(most)s;
+
 -- report --
 -- What is said of it now; of what was said before the oldest goes where there is too much.
 UPDATE actuations

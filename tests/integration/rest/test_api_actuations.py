@@ -307,3 +307,36 @@ def test_a_long_action_is_told_by_its_name(served: Served, alice: Caller) -> Non
             "SELECT description FROM actuations ORDER BY sequence DESC LIMIT 1"
         )
         assert len(orjson.loads(description)) == members
+
+
+def test_those_that_were_asked_for_last_are_listed(alice: Caller, bob: Caller) -> None:
+    """The latest first, as each is now; of others' nothing is told."""
+    so, other = alice.create(DOCUMENT), alice.create(DOCUMENT)
+    path = f"/{so}/actuations/newest"
+    assert alice.ask("GET", path).get_json() == {"data": []}
+    first, second = [submit(alice, so, each).get_json()["id"] for each in ("Reboot", "blink now")]
+    submit(alice, other)
+    device(alice, so).ask("PUT", f"/{so}/actuations/{first}", data="done: at once")
+
+    found = alice.ask("GET", path).get_json()["data"]
+    assert [(each["id"], each["name"]) for each in found] == [
+        (second, "blink now"),
+        (first, "Reboot"),
+    ]
+    assert [(each["state"], each["status"]) for each in found] == [
+        ("queued", "Submitted"),
+        ("done", "done: at once"),
+    ]
+    one = alice.ask("GET", f"/{so}/actuations/{first}").get_json()
+    assert found[1] == {name: one[name] for name in found[1]}
+    assert [each["id"] for each in alice.ask("GET", f"{path}?limit=1").get_json()["data"]] == [
+        second
+    ]
+    assert alice.ask("GET", f"{path}?limit=101").status_code == 400
+    assert bob.ask("GET", path).status_code == 401
+
+
+def test_an_action_may_have_the_name_of_the_list(alice: Caller) -> None:
+    so = alice.create({**SIMPLE, "actions": [{"name": "newest"}]})
+
+    assert submit(alice, so, "newest").status_code == 201

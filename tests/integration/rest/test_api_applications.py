@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from api_builders import NOW, Platform, Served
 from application_builders import a_package
+from console_visits import signed_in
 
 from api.app import create_app
 from monitoring.applications import package, repository, states
@@ -62,3 +63,14 @@ def test_what_is_not_registered_is_not_found(machine: Served, name: str) -> None
     answer = machine.tenant("examples").ask("GET", f"/platform/applications/{name}")
 
     assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(("path", "says"), [("", "loop"), ("/loop", "stepping")])
+def test_the_operator_sees_them_in_the_console(machine: Served, path: str, says: str) -> None:
+    operator = signed_in(machine, machine.tenant("examples").token)
+    answer = operator.get(f"/console/platform/applications{path}")
+
+    assert (answer.status_code, says in answer.text) == (200, True)
+    assert "running" in answer.text
+    stranger = signed_in(machine, machine.tenant("alice").token)
+    assert stranger.get(f"/console/platform/applications{path}").status_code == 403

@@ -16,7 +16,8 @@ from servioticy.domain.access import Right
 OPEN = {
     "/private/health",
     "/claims",
-    *("/openapi.json", "/openapi-delivery.json", "/asyncapi.json", "/docs", "/docs/<asset>"),
+    *("/openapi.json", "/openapi-delivery.json", "/openapi-console.json", "/asyncapi.json"),
+    *("/docs", "/docs/<asset>"),
 }
 OWN_ALONE = {"/{so}/groups/{group}/subscriptions"}
 """Though the Service Object is public: who belongs to a group is its owner's to know."""

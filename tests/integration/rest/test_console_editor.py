@@ -211,10 +211,17 @@ def test_versions_are_compared_and_put_in_force_again(
     assert '<span class="added">+  return iot.value(a) * 3</span>' in page
     assert "* 2" in fields(client.get(f"/console/devices/{so}/document?version=1").text)["text"]
 
+    form = edit(client, so)
+    send(client, so, {**form, "text": form["text"].replace("* 3", "* 4")})
+    page = client.get(f"/console/devices/{so}/versions/2?with=1").text
+    assert "From version 1, to version 2." in page
+    assert '<span class="added">+  return iot.value(a) * 3</span>' in page
+    assert client.get(f"/console/devices/{so}/versions/2?with=9").status_code == 404
+
     answer = client.post(f"/console/devices/{so}/versions/1", data={"csrf": form["csrf"]})
     assert "Version 1 is in force." in answer.text
     assert "* 2" in fields(answer.text)["text"]
-    assert [each["active"] for each in versions(tenant, so)] == [True, False]
+    assert [each["active"] for each in versions(tenant, so)] == [True, False, False]
     assert client.post(f"/console/devices/{so}/versions/2", data={}).status_code == 403
     assert client.get(f"/console/devices/{so}/versions/9").status_code == 404
 

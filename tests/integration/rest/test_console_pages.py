@@ -178,3 +178,45 @@ def test_assets_are_asked_for_once(client: FlaskClient) -> None:
         assert answer.headers["Cache-Control"].endswith("immutable")
         assert answer.headers["Content-Encoding"] == "gzip"
     assert client.get("/console/assets/other/console.css").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("came", "back"),
+    [
+        ("http://127.0.0.1:8080/console/grants?object=x", "/console/grants?object=x"),
+        ("https://elsewhere.example/grants", None),
+        ("", None),
+    ],
+)
+def test_who_is_refused_is_led_back(client: FlaskClient, came: str, back: str | None) -> None:
+    form = {"csrf": csrf(client), "object": "no-such-device"}
+    answer = client.post("/console/grants", data=form, headers={"Referer": came})
+
+    assert answer.status_code == 404
+    found = re.search('href="([^"]+)">Back to where you were', answer.text)
+    assert (found[1] if found else None) == back
+
+
+def test_devices_are_offered_where_one_is_asked_for(
+    client: FlaskClient, tenant: Caller, served: Served
+) -> None:
+    id_ = tenant.create({"name": "Hall <1>", "streams": {}})
+    served.tenant("other").create({"name": "Cellar", "streams": {}})
+
+    for path in ("grants", "tokens", "jobs", "aspects"):
+        page = client.get(f"/console/{path}").text
+        assert f'<option value="{id_}">Hall &lt;1&gt;</option>' in page
+        assert "Cellar" not in page
+
+
+def test_of_many_readers_some_are_told_and_how_many_more(
+    client: FlaskClient, tenant: Caller
+) -> None:
+    code = {"type": "number", "current-value": "function(a) { return a }"}
+    streams = {f"d{number}": {"channels": {"v": code}} for number in range(23)}
+    a = {"channels": {"v": {"type": "number"}}}
+    id_ = tenant.create({"version": "0.2.0", "name": "Hall", "streams": {"a": a, **streams}})
+
+    page = client.get(f"/console/streams/{id_}/a").text
+    assert page.count("Hall \u203a d") == 20
+    assert "and 3 more" in page
