@@ -289,6 +289,10 @@ def test_ten_thousand_streams_are_boxes_that_open(visitor: Person, cellar: Cella
     visitor.open("/console/devices?name=Hall")
     visitor.press("Hall 9", role="link")
     visitor.sees("Page 1 of 20, 1,000 streams")
+    visitor.page.locator("summary", has_text="s42").focus()
+    visitor.page.keyboard.press("Enter")
+    visitor.press("Send to s42")
+    visitor.sees("The test update was accepted.")
     visitor.look("device-of-a-thousand")
 
 
