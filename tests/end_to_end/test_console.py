@@ -190,6 +190,7 @@ def test_results_of_windows_that_are_early_or_revised_say_so(
     rows.filter(has_text="revised").filter(has_text="6").wait_for()
     visitor.sees("1 was revised (marked).")
     assert visitor.page.get_by_text("came late").count() == 0
+    visitor.page.get_by_role("region", name="Windows that are open").wait_for()
     visitor.look("revised")
     visitor.page.reload()
     visitor.sees("1 was revised (marked).")

@@ -248,7 +248,7 @@ class Plot {
       low = Math.min(low, least[each] ?? values[each]);
       high = Math.max(high, most[each] ?? values[each]);
     }
-    const said = `${this.channel} from ${time(this.#from)} to ${time(this.#to)}: least ${shown(low)}, most ${shown(high)} ${unit}`;
+    const said = `${this.channel} from ${time(this.#from)} to ${time(this.#to)}: least ${shown(low)}, most ${shown(high)}${unit && ` ${unit}`}`;
     const sum = (column) => column.reduce((all, each) => all + each, 0);
     const updates = `${sum(counts).toLocaleString()} updates`;
     const what = hasBuckets ? `${updates}, as mean, least and most of ${times.length} spans` : updates;
@@ -329,16 +329,29 @@ function showNow(update) {
     new Date((update.lastUpdate / units) * 1000).toLocaleString();
 }
 
+/** Put how it is computed in the place of what the page says of that, as the server tells it now. */
+async function renewComputed() {
+  const answer = await fetch(location.href).catch(() => null);
+  if (answer === null || !answer.ok || answer.redirected) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const found = page.getElementById("computed");
+  if (found === null) return;
+  document.getElementById("computed").replaceChildren(...found.childNodes);
+  localTimes(document.getElementById("computed"));
+}
+
 async function followStatus() {
+  let windows = null;
   for (;;) {
-    await new Promise((resolve) => { setTimeout(resolve, STATUS_PAUSE); });
-    if (document.hidden) continue;
-    const found = await history.status().catch(() => null);
-    for (const each of found?.verdicts ?? []) {
-      const cell = document.querySelector(`[data-count="${each.verdict}"]`);
-      if (cell === null) { location.reload(); return; }
-      cell.textContent = String(each.count);
+    const found = document.hidden ? null : await history.status().catch(() => null);
+    if (found !== null) {
+      const cells = found.verdicts.map((each) => [document.querySelector(`[data-count="${each.verdict}"]`), each.count]);
+      const before = windows;
+      windows = JSON.stringify(found.windows);
+      if (cells.some(([cell]) => cell === null) || (before !== null && windows !== before)) await renewComputed();
+      else for (const [cell, count] of cells) cell.textContent = String(count);
     }
+    await new Promise((resolve) => { setTimeout(resolve, STATUS_PAUSE); });
   }
 }
 
@@ -357,4 +370,4 @@ live.watch(object, stream, newest ?? 0, (update) => {
   plot?.add(update);
   showSoon(update);
 });
-if (document.getElementById("verdicts") !== null) followStatus();
+if (document.getElementById("computed") !== null) followStatus();
