@@ -15,6 +15,8 @@ const AGAIN_PAUSE = 2000;
 const LEAST_SPAN = 1;
 /** Beyond so many points in sight there is the line alone: to draw each takes too long. */
 const DOTS = 200;
+/** Milliseconds from one drawing to the next: to draw at each frame leaves no time for anything else. */
+const DRAW_PAUSE = 100;
 
 const place = document.getElementById("stream");
 const { object, stream } = place.dataset;
@@ -24,8 +26,29 @@ let newest = place.dataset.newest === "" ? null : Number(place.dataset.newest);
 let units = newest === null ? 1000 : unitsPerSecond(newest);
 /** The newest value of each channel that has come. */
 const now = { channels: {}, lastUpdate: newest };
-let isDue = false;
 const unseen = [];
+
+/** Calls `draw` in a frame as soon as it may be drawn again, however often it is asked to. */
+class Drawing {
+  #draw;
+  #isDue = false;
+  #last = -DRAW_PAUSE;
+
+  constructor(draw) {
+    this.#draw = draw;
+  }
+
+  soon() {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    const pause = this.#last + DRAW_PAUSE - performance.now();
+    setTimeout(() => requestAnimationFrame(() => {
+      this.#isDue = false;
+      this.#last = performance.now();
+      this.#draw();
+    }), Math.max(0, pause));
+  }
+}
 
 /** A plot, its span, and what moves it. */
 class Plot {
@@ -41,7 +64,7 @@ class Plot {
   #from = 0;
   #to = 0;
   #asked = 0;
-  #isDirty = false;
+  #drawing = new Drawing(() => this.#drawLive());
   #isTelling = false;
   #isRefused = false;
   /** What has come while a span is asked for; null where none is. */
@@ -78,7 +101,7 @@ class Plot {
     this.#put(this.#points, time, value, said);
     if (this.#isLive) this.#to = this.#hasNewest ? Math.max(this.#to, time) : time;
     this.#hasNewest = true;
-    this.#soon();
+    this.#drawing.soon();
   }
 
   #put(points, time, value, said) {
@@ -116,20 +139,15 @@ class Plot {
     if (isAway) setTimeout(again, AGAIN_PAUSE);
   }
 
-  #soon() {
-    if (this.#isDirty) return;
-    this.#isDirty = true;
-    requestAnimationFrame(() => {
-      this.#isDirty = false;
-      if (this.#isLive) {
-        this.#from = this.#to - this.#span;
-        this.#points.before(this.#from);
-      }
-      if (this.#chart === null) this.#draw();
-      this.#chart?.setData(this.#points.columns, false);
-      this.#chart?.setScale("x", { min: this.#from, max: this.#to });
-      this.#tellSoon();
-    });
+  #drawLive() {
+    if (this.#isLive) {
+      this.#from = this.#to - this.#span;
+      this.#points.before(this.#from);
+    }
+    if (this.#chart === null) this.#draw();
+    this.#chart?.setData(this.#points.columns, false);
+    this.#chart?.setScale("x", { min: this.#from, max: this.#to });
+    this.#tellSoon();
   }
 
   #goLive() {
@@ -300,17 +318,16 @@ class Rows {
   }
 }
 
-/** Show what has come since the last frame: of more than a screen can have, the last ones. */
+const showing = new Drawing(() => {
+  if (now.lastUpdate !== null) showNow(now);
+  for (const each of unseen.splice(0).slice(-ROWS)) rows.add(each);
+});
+
+/** Show what has come since it was shown last: of more than a screen can have, the last ones. */
 function showSoon(update) {
   unseen.push(update);
   if (unseen.length > UNSEEN) unseen.splice(0, unseen.length - ROWS);
-  if (isDue) return;
-  isDue = true;
-  requestAnimationFrame(() => {
-    isDue = false;
-    if (now.lastUpdate !== null) showNow(now);
-    for (const each of unseen.splice(0).slice(-ROWS)) rows.add(each);
-  });
+  showing.soon();
 }
 
 function badge(word) {
