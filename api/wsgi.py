@@ -14,9 +14,12 @@ from api.search.apart import SearchesApart, searching_process
 from api.trials.apart import TrialsApart, trying_process
 from api.updates_lane import UpdatesLane
 from ingest.progress import Progress
+from ingest.sharing import Sharing
 from servioticy import bootstrap
 from servioticy.apart.answering import NICE
 from servioticy.settings import Settings
+from servioticy.storage.rates import PostgresRates
+from servioticy.storage.roles import Role
 
 
 def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
@@ -40,5 +43,7 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     ending(services).start()
     filling(services, BackfillsApart(filling_process(settings))).start()
     services.quotas.reading.start()
+    telling = bootstrap.connect(settings, Role.API, durable=False)
+    Sharing(PostgresRates(telling), services.quotas).start()
     lane = UpdatesLane(services.ingest)
     return app, Progress(ports.history, ports.log), lane.answers, services.quotas

@@ -13,14 +13,18 @@ from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
 from ingest.progress import Progress
 from ingest.quotas import SendersQuotas
+from ingest.sharing import Sharing
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names
+from servioticy import bootstrap
 from servioticy.domain.quotas import quotas
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.log import SharedLog
 from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.rates import PostgresRates
+from servioticy.storage.roles import Role
 from servioticy.storage.service_objects import PostgresServiceObjects
 from servioticy.storage.statements import PostgresStatements
 
@@ -35,6 +39,8 @@ def ingest(
     """Wire it; documents that take long are read in a process that may be ended."""
     history, parser = PostgresHistory(database), DocumentParser()
     limits = SendersQuotas(PostgresStatements(database, "used_quotas"), quotas(chosen))
+    telling = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
+    Sharing(PostgresRates(telling), limits).start()
     definitions = Definitions(PostgresServiceObjects(database), argument_names, parser, parser)
     waiting = UpdatesWaiting(history, limits)
     accepting = Accepting(chosen.requests, waiting, limits, clock)

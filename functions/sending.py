@@ -9,6 +9,7 @@ from ingest.ingest import Ingest
 from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
 from ingest.quotas import SendersQuotas
+from ingest.sharing import Sharing
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names
 from servioticy import bootstrap
@@ -17,6 +18,8 @@ from servioticy.settings import Settings
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.rates import PostgresRates
+from servioticy.storage.roles import Role
 from servioticy.storage.service_objects import PostgresServiceObjects
 from servioticy.storage.statements import PostgresStatements
 
@@ -25,6 +28,8 @@ def ingest(chosen: Settings, database: Database) -> Ingest:
     """Wire it; documents that take long are read in a process that may be ended."""
     history, parser = PostgresHistory(database), DocumentParser()
     given = SendersQuotas(PostgresStatements(database, "used_quotas"), quotas(chosen))
+    telling = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
+    Sharing(PostgresRates(telling), given).start()
     definitions = Definitions(PostgresServiceObjects(database), argument_names, parser, parser)
     waiting = UpdatesWaiting(history, given)
     accepting = Accepting(chosen.requests, waiting, given, time.time)

@@ -1,18 +1,22 @@
 """Asks whether a tenant may send more. What a quota is stands in one table.
 
-Rates are buckets of this process: each that takes updates has its own. What is metered, the
+Rates are buckets of this process, which others take from that let in updates of the same tenant
+(`sharing.py`): what each has let in is told in seconds of the tenant's quota. What is metered, the
 bytes that are stored and what an operator has said of a tenant are asked for now and then, for
 all tenants whose updates came together: a question an update would cost more than the update.
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ingest.allowance import Allowance
 from servioticy.domain.quotas import (
     DELIVERIES,
     LATER_SECONDS,
@@ -21,11 +25,18 @@ from servioticy.domain.quotas import (
     Kind,
     Quota,
 )
+from servioticy.ports.rates import LetIn
 from servioticy.ports.statements import Statements
 
 SECONDS = 5.0
 """So old may be what is known of a tenant."""
 MAX_KNOWN = 10_000
+LATE_SECONDS = 1.0
+"""So late other processes know at most what was let in here."""
+UNTOLD = 0.25
+"""So much of a second's quota at most all other processes together keep for themselves."""
+ROUNDED = 1e-6
+"""Seconds that a wait may be too long by the arithmetic alone."""
 
 
 @dataclass(slots=True)
@@ -40,8 +51,7 @@ class Known:
     hour_ends: float = 0.0
     counts: dict[str, tuple[float, int]] = field(default_factory=dict)
     """when they were counted, and how many there were: to count many takes a while"""
-    buckets: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """of each rate, what is left, and when it was so"""
+    rates: dict[str, Allowance] = field(default_factory=dict)
 
 
 class SendersQuotas:
@@ -59,6 +69,9 @@ class SendersQuotas:
         self._clock = clock
         self._lock = threading.Lock()
         self._known: OrderedDict[int, Known] = OrderedDict()
+        self._others, self._border = 0, math.inf
+        self._to_tell: set[int] = set()
+        """those of whom others are to be told at the next time"""
         self._rates = self._of_kind(Kind.RATE)
         self._metered = self._of_kind(Kind.METERED)
         # Who may be given, or read, no more may send: what comes is stored all the same.
@@ -87,8 +100,7 @@ class SendersQuotas:
                     amount >= self._limit(known, name) for name, amount in known.used.items()
                 )
                 self._known.move_to_end(tenant)
-            while len(self._known) > MAX_KNOWN:
-                self._known.popitem(last=False)
+            self._forget_oldest()
 
     def send(self, tenant: int, updates: int, size: int) -> Exceeded | None:
         """Count updates of so many bytes that come now; else what the tenant has used up."""
@@ -96,26 +108,18 @@ class SendersQuotas:
         exceeded = self._used_up(known, self._of_senders)
         if exceeded is not None:
             return exceeded
-        wanted = updates, size
         with self._lock:
-            for name, amount in zip(self._rates, wanted, strict=True):
-                most, left = self._left(known, name)
-                # What is larger than a full bucket may come when it is full.
-                if left < min(amount, most) or most == 0:
-                    return Exceeded(self._quota(known, name), 1)
-            for name, amount in zip(self._rates, wanted, strict=True):
-                left, at = known.buckets[name]
-                known.buckets[name] = left - amount, at
-        return None
+            exceeded = self._waiting(known, updates, size)
+            if exceeded is None:
+                self._take(tenant, known, updates, size)
+        return exceeded
 
     def give_back(self, tenant: int, updates: int, size: int) -> None:
         """What was counted by send() did not come."""
         with self._lock:
             known = self._known.get(tenant)
-            for name, amount in zip(self._rates, (updates, size), strict=True):
-                if known is not None and name in known.buckets:
-                    left, at = known.buckets[name]
-                    known.buckets[name] = left + amount, at
+            if known is not None and len(known.rates) == len(self._rates):
+                self._take(tenant, known, -updates, -size)
 
     def beyond(self, tenant: int, size: int = 1) -> Exceeded | None:
         """Tell what keeps an update out that takes so many bytes to send; asks nobody.
@@ -127,11 +131,50 @@ class SendersQuotas:
             known = self._known.get(tenant)
             if known is None:
                 return None
-            for name, amount in zip(self._rates, (1, size), strict=True):
-                most, left = self._left(known, name)
-                if left < min(amount, most) or most == 0:
-                    return Exceeded(self._quota(known, name), 1)
-        return self._used_up(known, self._of_senders)
+            exceeded = self._waiting(known, 1, size)
+        return exceeded or self._used_up(known, self._of_senders)
+
+    def share(self, others: int) -> None:
+        """So many other processes let in updates, and are to be told of what is let in here."""
+        with self._lock:
+            self._others = others
+            self._border = UNTOLD / others if others else math.inf
+        if not others:
+            self.forget_untold()
+
+    def forget_untold(self) -> None:
+        """Nobody is told any more of what was let in until now."""
+        with self._lock:
+            self._to_tell.clear()
+            for known in self._known.values():
+                for allowance in known.rates.values():
+                    allowance.untold = 0.0
+
+    def to_tell(self, most: int) -> list[LetIn]:
+        """Return what was let in of tenants of whom it is much, and count it as told.
+
+        Of so many tenants at most: of whom it is most.
+        """
+        with self._lock:
+            there = {each: self._known[each] for each in self._to_tell if each in self._known}
+            chosen = heapq.nlargest(most, there, key=lambda each: _untold(there[each]))
+            self._to_tell = there.keys() - set(chosen)
+            return [LetIn(tenant, self._told(there[tenant])) for tenant in chosen]
+
+    def hear(self, let_in: Iterable[LetIn]) -> None:
+        """Another process has let in so much, of tenants that may be unknown here.
+
+        Nobody is in debt by more than all others can have let in before they knew.
+        """
+        debt = max(1, self._others) * (1 + LATE_SECONDS) + UNTOLD
+        with self._lock:
+            for tenant, seconds in let_in:
+                if len(seconds) != len(self._rates):
+                    continue  # from a release that has other ones
+                known = self._known.setdefault(tenant, Known(-math.inf))
+                for name, amount in zip(self._rates, seconds, strict=True):
+                    self._filled(known, name).hear(amount, debt)
+            self._forget_oldest()
 
     def most(self, tenant: int, name: str) -> Quota:
         """Return a quota as it is for the tenant, as far as is known; asks nobody."""
@@ -153,6 +196,11 @@ class SendersQuotas:
         with self._lock:
             return self._known.setdefault(tenant, Known(self._clock()))
 
+    def _forget_oldest(self) -> None:
+        while len(self._known) > MAX_KNOWN:
+            tenant, _ = self._known.popitem(last=False)
+            self._to_tell.discard(tenant)
+
     def _is_fresh(self, tenant: int, now: float) -> bool:
         known = self._known.get(tenant)
         return known is not None and now - known.at < SECONDS
@@ -168,16 +216,45 @@ class SendersQuotas:
                 return Exceeded(quota, max(1, round(wait)))
         return None
 
-    def _left(self, known: Known, name: str) -> tuple[int, float]:
-        """How much fits into a bucket, and what is left in it now."""
+    def _waiting(self, known: Known, *wanted: int) -> Exceeded | None:
+        """Return the rate that so many updates, of so many bytes, have to wait for."""
+        for name, amount in zip(self._rates, wanted, strict=True):
+            wait = self._filled(known, name).wait(amount)
+            if wait > 0:
+                seconds = 1 if wait == math.inf else max(1, math.ceil(wait - ROUNDED))
+                return Exceeded(self._quota(known, name), seconds)
+        return None
+
+    def _take(self, tenant: int, known: Known, *amounts: int) -> None:
+        for name, amount in zip(self._rates, amounts, strict=True):
+            allowance = known.rates[name]
+            allowance.take(amount)
+            if self._others and allowance.most:
+                allowance.untold += amount / allowance.most
+                if abs(allowance.untold) >= self._border:
+                    self._to_tell.add(tenant)
+
+    def _told(self, known: Known) -> tuple[float, ...]:
+        untold = tuple(known.rates[name].untold for name in self._rates)
+        for allowance in known.rates.values():
+            allowance.untold = 0.0
+        return untold
+
+    def _filled(self, known: Known, name: str) -> Allowance:
+        """Return what is left of a rate now."""
         most, now = self._limit(known, name), self._clock()
-        left, at = known.buckets.get(name, (most, now))
-        left = min(most, left + most * (now - at))
-        known.buckets[name] = left, now
-        return most, left
+        allowance = known.rates.get(name)
+        if allowance is None:
+            allowance = known.rates[name] = Allowance(most, most, now)
+        allowance.fill(most, now)
+        return allowance
 
     def _limit(self, known: Known, name: str) -> int:
         return known.limits.get(name, self._quotas[name].most)
 
     def _quota(self, known: Known, name: str) -> Quota:
         return self._quotas[name]._replace(most=self._limit(known, name))
+
+
+def _untold(known: Known) -> float:
+    return max(abs(each.untold) for each in known.rates.values())

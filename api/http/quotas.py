@@ -118,8 +118,8 @@ class Quotas(SendersQuotas):
         used[READ_SECONDS] = int(known.used.get(READ_SECONDS, 0) + self.reading.seconds(tenant))
         with self._lock:
             for name in self._rates:
-                most, left = self._left(known, name)
-                used[name] = max(0, round(most - left))
+                allowance = self._filled(known, name)
+                used[name] = max(0, round(allowance.most - allowance.left))
         over = {name: self._used_up(known, (name,)) for name in self._metered}
         over[READ_SECONDS] = self.beyond_reading(tenant)
         return [

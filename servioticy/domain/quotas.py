@@ -1,8 +1,8 @@
 """The quotas: how much of everything a tenant may have, and how much of it each second or hour.
 
 This is the table of them: names, units, defaults, and who asks. An operator gives a tenant
-others by `servioticy tenant quota`. Rates are for what one process sees that takes updates: each
-API process, and each of the broker.
+others by `servioticy tenant quota`. Rates are for all processes together that take updates: those
+of the API, of the broker, and of functions for what sinks send (`ingest/sharing.py`).
 """
 
 from __future__ import annotations

@@ -90,6 +90,7 @@ WHY = {
     "servioticy/storage/outside_tables.py:PostgresOutsideTables.__init__": BRIEF,
     "ingest/pacing.py:Pacing.__init__": BRIEF,
     "ingest/quotas.py:SendersQuotas.__init__": BRIEF,
+    "ingest/sharing.py:Sharing.start": OURS,
     "ingest/updates_waiting.py:UpdatesWaiting.__init__": BRIEF,
     "servioticy/domain/cache.py:Cache.__init__": BRIEF,
     "servioticy/domain/graph.py:_Remembered.__init__": BRIEF,

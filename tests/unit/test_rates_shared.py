@@ -1,0 +1,262 @@
+"""Processes share a tenant's rates: together they let in what one would, but for a second's."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memory.rates import Exchange, MemoryRates
+from quota_builders import ALL, Clock, Store
+
+from ingest.quotas import LATE_SECONDS, MAX_KNOWN, UNTOLD, SendersQuotas
+from ingest.sharing import MOST_TOLD, Sharing
+from servioticy.domain.quotas import Exceeded
+from servioticy.errors import Unavailable
+from servioticy.ports.rates import LetIn
+
+QUOTA = 1_000
+TICK = 0.05
+
+
+class Process:
+    def __init__(self, exchange: Exchange, clock: Clock, most: int = QUOTA) -> None:
+        self.store = Store()
+        table = {name: each for name, each in ALL.items() if name != "updates"}
+        every = {"updates": ALL["updates"]._replace(most=most), **table}
+        self.quotas = SendersQuotas(self.store, every, clock)  # type: ignore[arg-type]
+        self.rates = MemoryRates(exchange)
+        self.sharing = Sharing(self.rates, self.quotas, clock)
+
+    def send(self, updates: int, tenant: int = 1) -> bool:
+        return self.quotas.send(tenant, updates, 1) is None
+
+
+class World:
+    """Processes of one clock, which hear what is told after a while of chance."""
+
+    def __init__(self, count: int, seed: int = 0, most: int = QUOTA) -> None:
+        self.clock, self.chance = Clock(), random.Random(seed)
+        # A turn comes each TICK, tells each half second, and hears a TICK after it is there.
+        late = LATE_SECONDS - 0.5 - 3 * TICK
+        self.exchange = Exchange(self.clock, lambda: self.chance.uniform(0, late))
+        self.processes = [Process(self.exchange, self.clock, most) for _ in range(count)]
+        self.let_in: list[tuple[float, int]] = []
+        for _ in range(10):
+            self.tick()
+
+    def tick(self) -> None:
+        self.clock.now += TICK
+        for each in self.chance.sample(self.processes, len(self.processes)):
+            each.sharing.turn()
+
+    def send(self, process: int, updates: int) -> bool:
+        is_in = self.processes[process].send(updates)
+        if is_in:
+            self.let_in.append((self.clock.now, updates))
+        return is_in
+
+    def most_in(self, seconds: float) -> float:
+        """What they may let in within so many seconds."""
+        others = len(self.processes) - 1
+        late = others * (1 + LATE_SECONDS) + (UNTOLD if others else 0)
+        return QUOTA * (seconds + 1 + late) * (1 + 1e-9)
+
+    def check(self) -> None:
+        for first, (begun, _) in enumerate(self.let_in):
+            total = 0
+            for at, updates in self.let_in[first:]:
+                total += updates
+                assert total <= self.most_in(at - begun)
+
+
+sends = st.tuples(st.integers(0, 2), st.integers(1, QUOTA), st.integers(0, 4))
+
+
+@settings(max_examples=examples(200))
+@given(st.integers(1, 3), st.integers(0, 99), st.lists(sends, min_size=20, max_size=150))
+def test_together_they_let_in_the_quota_whoever_is_asked(
+    count: int, seed: int, sent: list[tuple[int, int, int]]
+) -> None:
+    """Over any window: the quota, a burst, and what others may let in before they know."""
+    world = World(count, seed)
+    for process, updates, ticks in sent:
+        world.send(process % count, updates)
+        for _ in range(ticks):
+            world.tick()
+
+    world.check()
+
+
+@settings(max_examples=examples(100))
+@given(st.integers(2, 3), st.integers(0, 99), st.lists(st.integers(0, 2), max_size=100))
+def test_who_sends_half_of_the_quota_is_never_refused(
+    count: int, seed: int, asked: list[int]
+) -> None:
+    world = World(count, seed)
+
+    for process in asked:
+        assert world.send(process % count, QUOTA // 10)
+        for _ in range(4):
+            world.tick()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_flood_over_all_of_them_gets_its_quota_and_not_a_multiple(count: int) -> None:
+    world = World(count)
+
+    for _ in range(round(20 / TICK)):
+        for process in range(count):
+            for _ in range(QUOTA // 50):
+                world.send(process, 10)
+        world.tick()
+
+    total = sum(updates for _, updates in world.let_in)
+    assert 20 * QUOTA * 0.95 <= total <= world.most_in(20)
+    world.check()
+
+
+def test_who_is_alone_asks_and_tells_nothing() -> None:
+    world = World(1)
+    (alone,) = world.processes
+    assert (alone.rates.countings, alone.rates.tellings) == (1, 0)
+
+    for _ in range(100):
+        world.send(0, QUOTA)
+        world.tick()
+
+    assert (alone.rates.countings, alone.rates.tellings) == (1, 0)
+    assert alone.quotas.to_tell(10) == []
+
+
+def test_nothing_is_told_of_who_sends_little() -> None:
+    world = World(2)
+    for _ in range(20):
+        assert world.send(0, QUOTA // 100)
+        world.tick()
+
+    assert world.processes[0].rates.tellings == 0
+    assert world.send(0, QUOTA // 10)
+    for _ in range(11):
+        world.tick()
+    assert world.processes[0].rates.tellings == 1, "and all of it, once it is much"
+    assert world.processes[0].quotas.to_tell(10) == []
+
+
+def test_the_share_of_one_that_is_killed_comes_back() -> None:
+    world = World(2)
+    killed, other = world.processes
+    assert killed.send(QUOTA)
+    for _ in range(20):
+        killed.send(QUOTA // 20)
+        world.tick()
+    assert not other.send(QUOTA // 2)
+
+    killed.rates.die()
+    world.processes.remove(killed)
+    for _ in range(round(6 / TICK)):
+        world.tick()
+        other.send(QUOTA // 20)
+    tellings = other.rates.tellings
+    for _ in range(100):
+        world.tick()
+        assert other.send(QUOTA // 20)
+
+    assert other.rates.tellings == tellings, "it is alone again"
+
+
+def test_while_the_store_is_away_each_goes_on_with_what_it_knows() -> None:
+    world = World(2)
+    one, other = world.processes
+    world.exchange.is_away = True
+    for each in world.processes:
+        with pytest.raises(Unavailable):
+            each.sharing.turn()
+    assert one.send(QUOTA)
+    assert other.send(QUOTA)
+    assert not one.send(1)
+
+    world.exchange.is_away = False
+    for _ in range(40):
+        world.tick()
+    assert one.rates.tellings == 0, "what nobody could be told is over"
+
+    assert one.send(QUOTA)
+    for _ in range(40):
+        world.tick()
+    assert one.rates.tellings == 1, "and from then on all is told again"
+
+
+def test_what_did_not_come_is_given_back_by_all() -> None:
+    world = World(2)
+    one, other = world.processes
+    assert one.send(QUOTA)
+    told = one.quotas.to_tell(10)
+    one.quotas.give_back(1, QUOTA, 1)
+    other.quotas.hear(told)
+    assert not other.send(1)
+
+    other.quotas.hear(one.quotas.to_tell(10))
+
+    assert one.send(QUOTA)
+    assert other.send(QUOTA)
+
+
+def test_a_tenant_that_is_not_known_yet_has_used_what_others_told() -> None:
+    """In parts of its own quota, which the hearer learns later."""
+    world = World(2)
+    one, other = world.processes
+    for each in (one, other):
+        each.store.limits["updates"] = 10
+    assert one.send(10, tenant=7)
+
+    other.quotas.hear(one.quotas.to_tell(10))
+
+    assert not other.send(1, tenant=7)
+
+
+def test_nobody_is_in_debt_for_longer_than_others_can_have_let_in_unknown() -> None:
+    world = World(2)
+    one = world.processes[0].quotas
+    one.hear([LetIn(1, (1e9, 0.0))])
+
+    exceeded = one.send(1, QUOTA, 1)
+
+    assert isinstance(exceeded, Exceeded)
+    assert exceeded.retry_after == 4, "two seconds and a quarter, and one until it is full"
+    assert one.beyond(1) is not None
+
+
+def test_of_many_tenants_the_nearest_to_their_quotas_are_told_first_and_all_in_the_end() -> None:
+    world = World(2)
+    (one, _) = world.processes
+    near = range(MOST_TOLD, MOST_TOLD + 10)
+    one.quotas.learn(range(MOST_TOLD + 10))
+    for tenant in range(MOST_TOLD + 10):
+        assert one.send(QUOTA if tenant in near else QUOTA // 2, tenant)
+
+    first = [each.tenant for each in one.quotas.to_tell(MOST_TOLD)]
+    second = [each.tenant for each in one.quotas.to_tell(MOST_TOLD)]
+
+    assert set(first[:10]) == set(near)
+    assert len(first) == MOST_TOLD
+    assert sorted(first + second) == list(range(MOST_TOLD + 10))
+
+
+def test_tenants_that_are_heard_of_are_forgotten_as_others_are() -> None:
+    world = World(2)
+    quotas = world.processes[0].quotas
+
+    quotas.hear([LetIn(tenant, (0.5, 0.5)) for tenant in range(MAX_KNOWN + 5)])
+
+    assert len(quotas._known) == MAX_KNOWN
+
+
+def test_rates_of_another_release_are_left_out() -> None:
+    quotas = World(2).processes[0].quotas
+
+    quotas.hear([LetIn(1, (1.0,)), LetIn(1, (1.0, 1.0, 1.0))])
+
+    assert quotas.send(1, QUOTA, 1) is None
