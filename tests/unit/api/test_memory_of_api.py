@@ -117,11 +117,12 @@ OF_INGEST = {
     "pacing.py:Pacing._tenants": "MAX_TENANTS; the one that sent much longest ago",
     "pacing.py:_Tenant.places": "threads that may wait for a tenant; its turn, or TURN_SECONDS",
     "pacing.py:_Tenant.where": "partitions; the next wait",
-    "quotas.py:Known.buckets": "quotas of one tenant",
     "quotas.py:Known.counts": "quotas of one tenant",
     "quotas.py:Known.limits": "quotas of one tenant",
+    "quotas.py:Known.rates": "quotas of one tenant",
     "quotas.py:Known.used": "quotas of one tenant",
     "quotas.py:SendersQuotas._known": "MAX_KNOWN tenants; the one asked for longest ago",
+    "quotas.py:SendersQuotas._to_tell": "those of _known; half a second, or with the tenant",
     "updates_waiting.py:UpdatesWaiting._known": "MAX_KNOWN tenants; the oldest",
 }
 OF_DOORS = {
