@@ -35,6 +35,7 @@ from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.cursors import Deliverer, PostgresCursors
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.quotas import PostgresQuotas
+from servioticy.storage.rates import PostgresRates
 from servioticy.storage.roles import Role
 from servioticy.storage.usage import PostgresUsage
 
@@ -56,7 +57,8 @@ async def run(chosen: Settings) -> None:
     asked = bootstrap.connect(chosen, Role.DELIVERY, statement_seconds=bootstrap.STATEMENT_SECONDS)
     catalog = bootstrap.addresses(chosen, asked)
     hub = serving.hub(chosen, catalog, history, chosen.mqtt.clients, resting, accounts.note)
-    lane = Lane(ingest(chosen, asked, catalog, bootstrap.log(chosen, asked)))
+    log, rates = bootstrap.log(chosen, asked), PostgresRates(quick)
+    lane = Lane(ingest(chosen, asked, catalog, log, rates=rates))
     certificate = bootstrap.certificate(chosen, chosen.mqtt.client_ca)
     if chosen.mqtt.tls_port and certificate is None:
         raise SettingsError("mqtt_tls_port needs tls_certificate and tls_key, too")

@@ -16,15 +16,13 @@ from ingest.quotas import SendersQuotas
 from ingest.sharing import Sharing
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names
-from servioticy import bootstrap
 from servioticy.domain.quotas import quotas
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.log import SharedLog
+from servioticy.ports.rates import Rates
 from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
-from servioticy.storage.rates import PostgresRates
-from servioticy.storage.roles import Role
 from servioticy.storage.service_objects import PostgresServiceObjects
 from servioticy.storage.statements import PostgresStatements
 
@@ -35,12 +33,16 @@ def ingest(
     addresses: Addresses,
     log: SharedLog,
     clock: Callable[[], float] = time.time,
+    rates: Rates | None = None,
 ) -> Ingest:
-    """Wire it; documents that take long are read in a process that may be ended."""
+    """Wire it; documents that take long are read in a process that may be ended.
+
+    Without `rates` quotas of a second are for this process alone.
+    """
     history, parser = PostgresHistory(database), DocumentParser()
     limits = SendersQuotas(PostgresStatements(database, "used_quotas"), quotas(chosen))
-    telling = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
-    Sharing(PostgresRates(telling), limits).start()
+    if rates is not None:
+        Sharing(rates, limits).start()
     definitions = Definitions(PostgresServiceObjects(database), argument_names, parser, parser)
     waiting = UpdatesWaiting(history, limits)
     accepting = Accepting(chosen.requests, waiting, limits, clock)
