@@ -21,14 +21,22 @@ class Allowance:
     """when so much was left"""
     untold: float = 0.0
     """what was let in here and nobody else knows of, in seconds of the quota"""
+    spilled: float = 0.0
+    """what came while it was full, in seconds of the quota: others may have let that in"""
 
     def fill(self, most: int, now: float) -> None:
-        """Let come what has come since; after another quota was given it is as full as before."""
+        """Let come what has come since; another quota may have been given.
+
+        It is as full then as before, but nobody has to make up for more than was let in.
+        """
         if most != self.most:
-            self.left = self.left * most / self.most if self.most else 0.0
+            scaled = self.left * most / self.most if self.most else 0.0
+            self.left = scaled if scaled > 0 else max(scaled, self.left)
             self.most = most
-        self.left = min(most, self.left + most * (now - self.at))
-        self.at = now
+        full = self.left + most * (now - self.at)
+        self.left, self.at = min(most, full), now
+        if most:
+            self.spilled += (full - self.left) / most
 
     def wait(self, amount: int) -> float:
         """Return in how many seconds so much may come: 0 now, infinity never."""
@@ -41,10 +49,12 @@ class Allowance:
         """So much comes; a negative amount did not come after all."""
         self.left -= amount
 
-    def hear(self, seconds: float, debt: float) -> None:
+    def hear(self, seconds: float, old: float) -> None:
         """Another process has let in so many seconds of the quota, or given them back.
 
-        That puts it into debt by so many seconds at most.
+        That was up to `old` seconds ago, so it is taken first from what has spilled over since.
         """
-        lowest = min(self.left, -debt * self.most)
-        self.left = min(self.most, max(lowest, self.left - seconds * self.most))
+        self.spilled = min(self.spilled, old)
+        from_there = max(0.0, min(self.spilled, seconds))
+        self.spilled -= from_there
+        self.left -= (seconds - from_there) * self.most

@@ -31,6 +31,8 @@ from servioticy.ports.statements import Statements
 SECONDS = 5.0
 """So old may be what is known of a tenant."""
 MAX_KNOWN = 10_000
+NEVER = -math.inf
+"""Asked so long ago: of a tenant of whom no more is known than what others have let in."""
 LATE_SECONDS = 1.0
 """So late other processes know at most what was let in here."""
 UNTOLD = 0.25
@@ -87,7 +89,8 @@ class SendersQuotas:
         with self._lock:
             unknown = {each for each in tenants if not self._is_fresh(each, now)}
             for each in unknown & self._known.keys():
-                self._known[each].at = now
+                if self._known[each].at != NEVER:
+                    self._known[each].at = now
         if not unknown:
             return
         rows = self._stored.rows("known", tenants=sorted(unknown))
@@ -129,7 +132,7 @@ class SendersQuotas:
         """
         with self._lock:
             known = self._known.get(tenant)
-            if known is None:
+            if known is None or known.at == NEVER:
                 return None
             exceeded = self._waiting(known, 1, size)
         return exceeded or self._used_up(known, self._of_senders)
@@ -161,19 +164,19 @@ class SendersQuotas:
             self._to_tell = there.keys() - set(chosen)
             return [LetIn(tenant, self._told(there[tenant])) for tenant in chosen]
 
-    def hear(self, let_in: Iterable[LetIn]) -> None:
+    def hear(self, let_in: Iterable[LetIn], pause: float = 0.0) -> None:
         """Another process has let in so much, of tenants that may be unknown here.
 
-        Nobody is in debt by more than all others can have let in before they knew.
+        Nothing was heard for a `pause` of so many seconds before: it may be as old.
         """
-        debt = max(1, self._others) * (1 + LATE_SECONDS) + UNTOLD
+        old = max(LATE_SECONDS, pause)
         with self._lock:
             for tenant, seconds in let_in:
                 if len(seconds) != len(self._rates):
                     continue  # from a release that has other ones
-                known = self._known.setdefault(tenant, Known(-math.inf))
+                known = self._known.setdefault(tenant, Known(NEVER))
                 for name, amount in zip(self._rates, seconds, strict=True):
-                    self._filled(known, name).hear(amount, debt)
+                    self._filled(known, name).hear(amount, old)
             self._forget_oldest()
 
     def most(self, tenant: int, name: str) -> Quota:

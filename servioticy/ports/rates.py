@@ -26,7 +26,10 @@ class Rates(Protocol):
         """
 
     def tell(self, let_in: Sequence[LetIn]) -> None:
-        """Tell all that hear. Raises Unavailable."""
+        """Tell all that hear. Raises Unavailable, and Rejected where some hear nothing for long."""
 
     def processes(self) -> int:
         """Return how many hear, this one among them. Raises Unavailable."""
+
+    def leave(self) -> None:
+        """Hear nothing any more, and be counted no more, until heard() is called again."""

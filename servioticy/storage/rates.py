@@ -11,6 +11,7 @@ import logging
 import secrets
 from collections.abc import Sequence
 
+from servioticy.errors import Rejected
 from servioticy.ports.rates import LetIn
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
@@ -18,6 +19,9 @@ from servioticy.storage.queries import queries
 CHANNEL = "servioticy_rates"
 MOST_AT_ONCE = 100
 """Tenants of one notification, which has room for 8,000 bytes: three numbers of 20 digits each."""
+MOST_WAITING = 0.25
+"""So full at most may the queue of the server's notifications be that nobody has heard yet. Others
+tell there, too: which tokens have ended."""
 _HEARS = 1_701_017  # class of our advisory locks: any number that nothing else uses
 
 log = logging.getLogger("servioticy")
@@ -26,9 +30,10 @@ log = logging.getLogger("servioticy")
 class PostgresRates:
     """Tells all processes that are connected to the same database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, most_waiting: float = MOST_WAITING) -> None:
         """`database` keeps a connection open that listens, of the thread that asks."""
         self._database = database
+        self._most_waiting = most_waiting
         self._sql = queries("rates")
         self._name = secrets.token_hex(8)
         self._is_there = False
@@ -49,12 +54,22 @@ class PostgresRates:
         """Tell all that hear, of some tenants in each notification."""
         starts = range(0, len(let_in), MOST_AT_ONCE)
         said = [self._text(let_in[start : start + MOST_AT_ONCE]) for start in starts]
-        self._database.rows(self._sql["tell"], {"said": said})
+        values = {"said": said, "most_waiting": self._most_waiting}
+        if len(self._database.rows(self._sql["tell"], values)) < len(said):
+            raise Rejected(
+                "Postgres' queue of notifications fills up: "
+                "some program listens and has not read for long"
+            )
 
     def processes(self) -> int:
         """Return how many connections hear."""
         ((count,),) = self._database.rows(self._sql["processes"], {"key": _HEARS})
         return int(count)
+
+    def leave(self) -> None:
+        """Close the connection that listens."""
+        self._is_there = False
+        self._database.close()
 
     def _text(self, let_in: Sequence[LetIn]) -> str:
         rows = [
@@ -72,6 +87,6 @@ class PostgresRates:
                 LetIn(int(tenant), tuple(int(amount) / 1e6 for amount in amounts))
                 for tenant, *amounts in said["let_in"]
             ]
-        except (ValueError, TypeError, KeyError, OverflowError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             log.warning("rates_not_understood", extra={"why": str(error)[:200]})
             return None

@@ -8,6 +8,7 @@ import pytest
 from memory.rates import Exchange, MemoryRates
 from waiting import until
 
+from servioticy.errors import Rejected
 from servioticy.ports.rates import LetIn, Rates
 from servioticy.storage.database import Database
 from servioticy.storage.rates import CHANNEL, MOST_AT_ONCE, PostgresRates
@@ -113,4 +114,32 @@ def test_what_is_not_understood_is_left_out(dsn: str, said: str) -> None:
         database.rows(f"SELECT pg_notify('{CHANNEL}', %(said)s)", {"said": text})
 
     assert some(rates) == [[LetIn(1, (0.5, 0.0))]]
+    database.close()
+
+
+def test_who_leaves_hears_nothing_of_what_was_told_before(another: Another) -> None:
+    (one, _), (two, _) = another(), another()
+    one.heard(0), two.heard(0)
+    one.tell([LetIn(1, (0.5, 0.0))])
+
+    two.leave()
+
+    until(lambda: one.processes() == 1)
+    assert two.heard(0) is None
+    assert two.heard(0) == []
+    one.tell([LetIn(2, (0.5, 0.0))])
+    assert some(two) == [[LetIn(2, (0.5, 0.0))]]
+
+
+@pytest.mark.real
+def test_nothing_is_told_where_others_need_the_room(dsn: str) -> None:
+    """A program that listens and is stopped holds the queue; tokens that end have to be told."""
+    database = Database(dsn, role=Role.API)
+    rates = PostgresRates(database, most_waiting=0.0)
+    assert rates.heard(0) is None
+
+    with pytest.raises(Rejected, match="has not read for long"):
+        rates.tell([LetIn(1, (0.5, 0.0))])
+
+    assert rates.heard(0) == []
     database.close()

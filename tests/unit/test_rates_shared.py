@@ -12,7 +12,7 @@ from memory.rates import Exchange, MemoryRates
 from quota_builders import ALL, Clock, Store
 
 from ingest.quotas import LATE_SECONDS, MAX_KNOWN, UNTOLD, SendersQuotas
-from ingest.sharing import MOST_TOLD, Sharing
+from ingest.sharing import AWAY_SECONDS, MOST_TOLD, Sharing
 from servioticy.domain.quotas import Exceeded
 from servioticy.errors import Unavailable
 from servioticy.ports.rates import LetIn
@@ -61,8 +61,9 @@ class World:
     def most_in(self, seconds: float) -> float:
         """What they may let in within so many seconds."""
         others = len(self.processes) - 1
-        late = others * (1 + LATE_SECONDS) + (UNTOLD if others else 0)
-        return QUOTA * (seconds + 1 + late) * (1 + 1e-9)
+        burst = max([1.0, *(updates / QUOTA for _, updates in self.let_in)])
+        late = LATE_SECONDS + others * (burst + LATE_SECONDS) + UNTOLD if others else 0
+        return QUOTA * (seconds + burst + late) * (1 + 1e-9)
 
     def check(self) -> None:
         for first, (begun, _) in enumerate(self.let_in):
@@ -72,7 +73,8 @@ class World:
                 assert total <= self.most_in(at - begun)
 
 
-sends = st.tuples(st.integers(0, 2), st.integers(1, QUOTA), st.integers(0, 4))
+sizes = st.integers(1, QUOTA) | st.integers(1, 4 * QUOTA)
+sends = st.tuples(st.integers(0, 2), sizes, st.integers(0, 4))
 
 
 @settings(max_examples=examples(200))
@@ -115,6 +117,21 @@ def test_a_flood_over_all_of_them_gets_its_quota_and_not_a_multiple(count: int) 
 
     total = sum(updates for _, updates in world.let_in)
     assert 20 * QUOTA * 0.95 <= total <= world.most_in(20)
+    world.check()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_batches_larger_than_the_quota_are_let_in_once_by_all_of_them(count: int) -> None:
+    """Each is a debt of many seconds, which the others have to make up for as well."""
+    world = World(count)
+
+    for _ in range(round(120 / TICK)):
+        for process in range(count):
+            world.send(process, 8 * QUOTA)
+        world.tick()
+
+    total = sum(updates for _, updates in world.let_in)
+    assert 96 * QUOTA <= total <= world.most_in(120)
     world.check()
 
 
@@ -217,16 +234,103 @@ def test_a_tenant_that_is_not_known_yet_has_used_what_others_told() -> None:
     assert not other.send(1, tenant=7)
 
 
-def test_nobody_is_in_debt_for_longer_than_others_can_have_let_in_unknown() -> None:
-    world = World(2)
-    one = world.processes[0].quotas
-    one.hear([LetIn(1, (1e9, 0.0))])
+def test_who_is_in_debt_is_told_when_there_is_some_again() -> None:
+    one = World(2).processes[0].quotas
+    one.hear([LetIn(1, (3.25, 0.0))])
+    assert one.beyond(1) is None, "nothing is known of what it may have"
 
     exceeded = one.send(1, QUOTA, 1)
 
     assert isinstance(exceeded, Exceeded)
     assert exceeded.retry_after == 4, "two seconds and a quarter, and one until it is full"
     assert one.beyond(1) is not None
+
+
+def test_a_debt_is_no_more_than_was_let_in_when_the_quota_is_raised() -> None:
+    world = World(1)
+    (alone,) = world.processes
+    alone.store.limits["updates"] = 10
+    assert alone.send(1_000), "a batch may come when the bucket is full"
+    world.clock.now += 6
+    assert not alone.send(1)
+
+    alone.store.limits["updates"] = QUOTA
+    world.clock.now += 6
+
+    assert alone.send(QUOTA)
+
+
+def test_what_came_late_is_taken_from_what_came_meanwhile() -> None:
+    """Who sends half of the quota at one is not refused at another that had no time to hear."""
+    world = World(2)
+    one, other = world.processes
+    assert other.send(1)
+    for _ in range(round(AWAY_SECONDS / TICK) - 2):
+        assert one.send(QUOTA // 40)
+        world.clock.now += TICK
+        one.sharing.turn()
+
+    for _ in range(20):
+        assert one.send(QUOTA // 40)
+        world.tick()
+        assert other.send(QUOTA // 40)
+
+
+def test_a_process_that_was_stopped_begins_anew() -> None:
+    """What others have told meanwhile is not held against who sends to it now."""
+    world = World(2)
+    one, stopped = world.processes
+    for _ in range(round(60 / TICK)):
+        assert one.send(QUOTA // 40)
+        world.clock.now += TICK
+        one.sharing.turn()
+
+    for _ in range(2):
+        stopped.sharing.turn()
+
+    assert stopped.send(QUOTA)
+    world.tick()
+    one.send(QUOTA)
+    for _ in range(20):
+        world.tick()
+    assert not stopped.send(QUOTA), "it hears again"
+
+
+def test_who_others_have_told_of_is_asked_about_until_it_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = World(2).processes[0]
+    one.quotas.hear([LetIn(1, (0.5, 0.0))])
+
+    def away(*_: object, **__: object) -> None:
+        raise Unavailable("Postgres is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(one.store, "rows", away)
+        for _ in range(2):
+            with pytest.raises(Unavailable):
+                one.send(1)
+
+    one.store.limits["updates"] = 0
+    assert not one.send(1)
+
+
+def test_a_count_that_fails_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(1)
+    late = Process(world.exchange, world.clock)
+
+    def away() -> int:
+        raise Unavailable("Postgres is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(late.rates, "processes", away)
+        with pytest.raises(Unavailable):
+            late.sharing.turn()
+
+    late.sharing.turn()
+
+    assert late.send(QUOTA)
+    assert len(late.quotas.to_tell(10)) == 1
 
 
 def test_of_many_tenants_the_nearest_to_their_quotas_are_told_first_and_all_in_the_end() -> None:

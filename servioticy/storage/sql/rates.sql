@@ -4,9 +4,11 @@
 SELECT pg_advisory_lock_shared(%(key)s, 0), pg_notify('servioticy_rates', %(said)s);
 
 -- tell --
--- A notification for each of these texts: no row is written.
+-- A notification for each of these texts, and a row to who tells; nothing of it is written down.
+-- None where the queue of what nobody has heard yet is too full.
 SELECT pg_notify('servioticy_rates', told.said)
-  FROM unnest(%(said)s::text[]) AS told (said);
+  FROM unnest(%(said)s::text[]) AS told (said)
+ WHERE (SELECT pg_notification_queue_usage()) < %(most_waiting)s;
 
 -- processes --
 SELECT count(*)

@@ -55,6 +55,9 @@ class MemoryRates:
         self.countings += 1
         return len(self._exchange.there)
 
+    def leave(self) -> None:
+        self.die()
+
     def die(self) -> None:
         """Hear nothing any more, and be counted no more."""
         self.told.clear()
