@@ -26,7 +26,7 @@ class Rates(Protocol):
         """
 
     def tell(self, let_in: Sequence[LetIn]) -> None:
-        """Tell all that hear. Raises Unavailable, and Rejected where some hear nothing for long."""
+        """Tell all that hear. Raises Unavailable, and Rejected where some have heard nothing."""
 
     def processes(self) -> int:
         """Return how many hear, this one among them. Raises Unavailable."""
