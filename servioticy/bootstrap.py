@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -62,6 +63,8 @@ STATEMENT_SECONDS = 30.0
 """Of a request: a thread that waits longer for Postgres is needed for others."""
 SEARCH_SECONDS = 10.0
 """Of a statement of a search: of a page, or of a block; or of a trial."""
+PARTITIONS_SECONDS = 1.0
+"""So old may be what is known of how many partitions there are."""
 
 
 class KafkaLog:
@@ -79,7 +82,7 @@ class KafkaLog:
         seconds = settings.log.accept_timeout_seconds
         self._writer = LogWriter(kafka(settings), topics(settings), seconds)
         self._ends = log_ends(settings)
-        self._partitions = 0
+        self._partitions, self._asked_at = 0, 0.0
 
     def append(self, partition: int, record: LogRecord) -> int:
         """Append and return the offset once it is safe. Raises Unavailable, Rejected."""
@@ -118,8 +121,10 @@ class KafkaLog:
         return self._ends.end_offset(partition)
 
     def partitions(self) -> int:
-        """Return how many partitions there are; that does not change while we run."""
-        self._partitions = self._partitions or self._ends.partitions()
+        """Return how many partitions there are: some may be added while we run."""
+        now = time.monotonic()
+        if not self._partitions or now - self._asked_at >= PARTITIONS_SECONDS:
+            self._partitions, self._asked_at = self._ends.partitions(), now
         return self._partitions
 
 

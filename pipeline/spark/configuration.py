@@ -42,6 +42,9 @@ _ELSEWHERE = {
 }
 """On other machines than the driver's."""
 
+ADDED = 8
+"""Partitions that may be added before a local Spark has to be started again."""
+
 _IN_BATCHES = {
     # All that waits is there at once, so rows go together.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
@@ -101,7 +104,9 @@ def configuration(
     scratch: Path,
     java_options: Sequence[str] = (),
 ) -> dict[str, str]:
-    """All of it: a local Spark has room for every partition's task and a spare slot."""
-    local = {"spark.master": f"local[{partitions + 1},4]"}
+    """All of it: a local Spark has room for every partition's task, those of partitions that are
+    added, and a spare slot.
+    """
+    local = {"spark.master": f"local[{partitions + 1 + ADDED},4]"}
     known = of_java(settings, jars, scratch, java_options)
     return {**local, **authentication(settings), **known}

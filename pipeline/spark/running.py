@@ -13,6 +13,7 @@ from typing import Any
 from monitoring import following
 from pipeline.metrics import Lag
 from pipeline.spark import job
+from pipeline.spark.added import Added
 from pipeline.spark.java import Starting
 from pipeline.spark.nudging import Nudging
 from servioticy.bootstrap import (
@@ -86,15 +87,16 @@ def _run(
     if settings.spark.master:
         _wait_for_slots(spark, partitions, stopping)
     job.warm(spark, partitions, settings)
+    added = Added(ends, lambda: job.slots(spark), partitions)
     try:
         while not stopping:
             check_log(settings, database)
             progress = store.all_progress()
-            offsets = {each: progress.get(each, 0) for each in range(partitions)}
+            offsets = {each: progress.get(each, 0) for each in range(added.partitions)}
             query = _start(spark, settings, offsets, scratch)
             starts.inc()
-            log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
-            if _watch(spark, query, store, lag, offsets, stopping, settings, nudging):
+            log.info("query_started", extra={"partitions": len(offsets), "offsets": offsets})
+            if _watch(spark, query, store, lag, offsets, stopping, settings, nudging, added):
                 return _code(query, settings)
             query.stop()
         return 0
@@ -145,6 +147,7 @@ def _watch(
     stopping: list[int],
     settings: Settings,
     nudging: Nudging | None,
+    added: Added,
 ) -> bool:
     """Whether the query ended by itself; else it is to be stopped, and perhaps started again.
 
@@ -180,6 +183,9 @@ def _watch(
             ready = True
             job.put_away(spark)
             _tell_ready()
+        if ready and added.look():
+            log.info("query_starts_again", extra={"why": "partitions have been added"})
+            return False
         if in_batches:
             if nudging is not None:
                 with suppress(Unavailable):

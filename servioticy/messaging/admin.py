@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import InvalidPartitionsError, KafkaError, TopicAlreadyExistsError
 
 from servioticy.domain.topics import RETENTION, Topics
 from servioticy.errors import Unavailable
@@ -19,11 +19,12 @@ log = logging.getLogger("servioticy.messaging")
 
 
 def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) -> None:
-    """Make the topics that do not exist yet; existing ones keep their partitions.
+    """Make the topics that do not exist yet; existing ones get partitions that they lack.
 
     New ones can be used when this returns. An existing topic that takes smaller messages than
-    it needs, or keeps them for a shorter time, is told to do better. Raises Unavailable where
-    the broker does not answer.
+    it needs, or keeps them for a shorter time, is told to do better. Partitions are never taken
+    away, and `updates` gets them last: what is computed in a new one has where to go then. Raises
+    Unavailable where the broker does not answer.
     """
     with _client(connection) as client:
         existing = set(client.list_topics())
@@ -47,6 +48,28 @@ def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) 
             wait_until_led(connection, [each.name for each in wanted], partitions)
         if there := {name: least for name, least in topics.least.items() if name in existing}:
             _raise_limits(client, there)
+            for name in sorted(there, key=topics.updates.__eq__):
+                _grow(client, connection, name, partitions)
+
+
+def _grow(
+    client: KafkaAdminClient, connection: KafkaConnection, topic: str, partitions: int
+) -> None:
+    """Add the partitions that a topic lacks, and wait until they can be used."""
+    (found,) = client.describe_topics([topic])
+    before = len(found["partitions"])
+    if before >= partitions:
+        return
+    try:
+        client.create_partitions({topic: partitions})
+    except InvalidPartitionsError:  # another program has added them meanwhile
+        pass
+    except KafkaError as error:  # not ours to change, perhaps: those that are there go on
+        about = {"topic": topic, "partitions": before, "why": str(error)}
+        log.warning("partitions_not_added", extra=about)
+        return
+    wait_until_led(connection, [topic], partitions)
+    log.info("partitions_added", extra={"topic": topic, "before": before, "now": partitions})
 
 
 def ensure_passing_topic(

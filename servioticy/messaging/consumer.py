@@ -36,6 +36,8 @@ QUEUED_KIB = 16_384
 WAIT_MS = 500
 READ_SECONDS = 10.0
 LED_SECONDS = 0.02
+NEW_SECONDS = 2.0
+"""Between two looks for partitions that have been added."""
 SKEW_MS = 60_000
 """How far the clocks of the machines that write may be apart, where the broker stamps nothing."""
 
@@ -219,6 +221,9 @@ class EmittedReader:
         """By partition the offset of the first record that is handed over; known at the start."""
         self.topic_id = ""
         """Which topic it is; known at the start."""
+        self._assigned: set[int] = set()
+        """Partitions that are read: those of the start, and of what was added since all."""
+        self._look_at = 0.0
 
     def start(self, listener: Callable[[list[UnreadRecord]], None]) -> threading.Thread:
         """Begin at the present end of every partition; returns once that is fixed."""
@@ -237,7 +242,9 @@ class EmittedReader:
             raise Unavailable(f"cannot read the topic {self._topic}: {error}") from error
         self.topic_id = self._identity()
         self.begins = {each.partition: int(each.offset) for each in ends}
-        consumer.assign(ends or [TopicPartition(self._topic, 0, OFFSET_END)])
+        assigned = ends or [TopicPartition(self._topic, 0, OFFSET_END)]
+        consumer.assign(assigned)
+        self._assigned = {each.partition for each in assigned}
         thread = threading.Thread(
             target=self._read, args=(consumer, listener), name="emitted-reader", daemon=True
         )
@@ -255,6 +262,7 @@ class EmittedReader:
         """
         while not self._stopped.is_set():
             try:
+                self._read_added(consumer)
                 found = self._records(consumer)
                 if found:
                     listener(found)
@@ -262,6 +270,20 @@ class EmittedReader:
                 log.exception("emitted_not_delivered")
                 self._stopped.wait(PAUSE_SECONDS)
         consumer.close()
+
+    def _read_added(self, consumer: Consumer) -> None:
+        """Read partitions that have been added from their beginning, now and then."""
+        if (now := time.monotonic()) < self._look_at:
+            return
+        self._look_at = now + NEW_SECONDS
+        try:
+            there = consumer.list_topics(self._topic, 1.0).topics[self._topic].partitions.keys()
+        except (KafkaException, KeyError):  # the broker is away, which reading notices
+            return
+        if added := sorted(there - self._assigned):
+            consumer.incremental_assign([TopicPartition(self._topic, each, 0) for each in added])
+            self._assigned |= set(added)
+            log.info("emitted_partitions_added", extra={"partitions": added})
 
     def _records(self, consumer: Consumer) -> list[UnreadRecord]:
         found: list[UnreadRecord] = []

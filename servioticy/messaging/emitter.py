@@ -6,6 +6,7 @@ acknowledged: so whoever finds it in the log knows that nothing of what it came 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from servioticy.errors import Rejected, Unavailable
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import emitted_from
 from servioticy.messaging.failures import is_full, meaning
-from servioticy.messaging.sending import SAFE, check_size
+from servioticy.messaging.sending import SAFE, Partitions, check_size
 from servioticy.messaging.under_way import UnderWay
 from servioticy.ports.borders import Crossing
 
@@ -43,6 +44,7 @@ class Emitter:
         self._topics = topics
         self._partition = partition
         self._producer = Producer({**SAFE, **connection.for_librdkafka()})
+        self._log_partitions = Partitions(topics.updates)
         self._batches: deque[UnderWay] = deque()
         self._side = UnderWay(0)  # forwarded records and dead letters
         self._letters: deque[DeadLetter] = deque()
@@ -100,7 +102,13 @@ class Emitter:
                 if len(each.record) <= MAX_MESSAGE_BYTES or batch.rejects(each.record):
                     messages[partition].append({"value": each.record})
         for partition, some in messages.items():
+            self._reach(partition)
             self._send(self._topics.updates, some, partition, batch, self._check_side)
+
+    def _reach(self, partition: int) -> None:
+        """Let the producer know of a partition of the log; else it refuses what goes there."""
+        with contextlib.suppress(KafkaException):  # the broker is away: it may know by then
+            self._log_partitions.reach(self._producer, partition)
 
     def _not_queued(self, messages: list[dict[str, Any]], batch: UnderWay) -> list[dict[str, Any]]:
         """Return those that found the queue full; what was refused by the client is noted."""
@@ -129,6 +137,7 @@ class Emitter:
         """
         value = write(record)
         check_size(value, "a forwarded record")
+        self._reach(partition)
         self._produce(self._topics.updates, value, partition, self._side.delivered_aside)
 
     def dead_letter(self, letter: DeadLetter) -> None:

@@ -18,7 +18,7 @@ from servioticy.errors import Unavailable
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.failures import meaning
 from servioticy.messaging.gaps import Gaps
-from servioticy.messaging.sending import SAFE, check_size
+from servioticy.messaging.sending import SAFE, Partitions, check_size
 
 log = logging.getLogger("servioticy.messaging")
 
@@ -44,6 +44,7 @@ class LogWriter:
             "delivery.timeout.ms": max(1000, int(timeout_seconds * 1000)),
         }
         self._producer = Producer(self._configuration)
+        self._partitions = Partitions(self._topic)
         self._gaps = Gaps()
         self.others_at = self._gaps.others_at
         self._renewed_at = -RENEWAL_SECONDS
@@ -71,6 +72,7 @@ class LogWriter:
             done.set()
 
         try:
+            self._partitions.reach(self._producer, partition)
             self._producer.produce(
                 self._topic, value, partition=partition, on_delivery=acknowledged
             )
@@ -98,6 +100,7 @@ class LogWriter:
         waiting = _Acknowledgements(len(records), self._gaps)
         for partition, own in messages.items():
             try:
+                self._partitions.reach(self._producer, partition)
                 self._producer.produce_batch(self._topic, own, partition, waiting.note)
             except (BufferError, KafkaException) as error:
                 raise meaning(error, "a record of the log") from error

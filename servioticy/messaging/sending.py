@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from confluent_kafka import Producer
+
 from servioticy.domain.topics import FRAME_BYTES, MAX_LETTER_BYTES, MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected
 
@@ -10,6 +12,9 @@ QUEUE_KIB = 65_536
 
 QUEUE_MESSAGES = 500_000
 """More than batches under way hold: the bound by bytes is to be met first."""
+
+TOLD_SECONDS = 5.0
+"""How long the broker has to tell which partitions there are."""
 
 SAFE = {
     "acks": "all",
@@ -21,6 +26,26 @@ SAFE = {
     "log_level": 2,
 }
 """What every producer is made with."""
+
+
+class Partitions:
+    """Those of a topic of which a producer knows: it looks for others each five minutes only.
+
+    Until then it refuses what goes to one that has been added.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._known = 1
+
+    def reach(self, producer: Producer, partition: int) -> None:
+        """Let the producer know of this partition, if there is one. Raises KafkaException.
+
+        About a partition that is known nobody is asked.
+        """
+        if partition >= self._known:
+            found = producer.list_topics(self._topic, TOLD_SECONDS).topics.get(self._topic)
+            self._known = max(self._known, len(found.partitions) if found else 0)
 
 
 def check_size(value: bytes, about: str) -> None:

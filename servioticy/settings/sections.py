@@ -65,7 +65,7 @@ class Log:
 
     bootstrap_servers: str = setting("", "Kafka to use instead of the embedded broker")
     partitions: Annotated[int, Meta(ge=1, le=10_000)] = setting(
-        1, "partitions of the topics, fixed when they are created"
+        1, "partitions of the topics: those that are missing are added, none is taken away"
     )
     topic_prefix: Prefix = setting("", "put before every topic's name, to share a broker")
     log_retention_days: Annotated[int, Meta(ge=1, le=36_500)] = setting(

@@ -28,10 +28,11 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
 from servioticy.messaging.admin import _client, ensure_topics
 from servioticy.messaging.connection import KafkaConnection
-from servioticy.messaging.consumer import EmittedReader
+from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.emitter import SHORT_LETTER_BYTES, Emitter
 from servioticy.messaging.log_writer import LogWriter
+from servioticy.ports.borders import Crossing
 from servioticy.ports.emitted import UnreadRecord
 
 SECONDS = 300.0
@@ -242,6 +243,57 @@ def test_the_log_grows_again_after_a_fatal_error_of_the_client(
     until(appended)
     writer.close()
     assert offsets == [0, 1]
+
+
+def test_partitions_that_are_added_are_written_and_read(
+    real_kafka: EmbeddedKafka, topics: Topics
+) -> None:
+    """By those, too, that had looked how many there are; and from their beginning on."""
+    connection = KafkaConnection(real_kafka.bootstrap_servers)
+    writer, output = LogWriter(connection, topics, SECONDS), Emitter(connection, topics, 0)
+    reader, found = EmittedReader(connection, topics, lambda: "id"), list[UnreadRecord]()
+    ends, told = LogEnds(connection, topics.updates), LogEnds(connection, topics.emitted)
+    record = UpdateRecord("so", "s", 1, msgspec.Raw(b'{"lastUpdate":1}'))
+    reader.start(found.extend)
+    assert writer.append(0, record) == 0
+    output.send_to_log(0, record)
+    output.flush()
+
+    ensure_topics(connection, topics, 3)
+
+    assert writer.append(2, record) == 0
+    writer.append_all([(1, record), (2, record)])
+    output.send_to_log(2, record)
+    output.flush()
+    assert ends.ends() == {0: 2, 1: 1, 2: 3}
+    of_it = Emitter(connection, topics, 2)
+    of_it.emit(1, [emission(an_emitted_one(7))])
+    of_it.flush()
+    until(lambda: found)
+    reader.stop()
+    assert [(each.read().timestamp, each.position) for each in found] == [(7, Position(2, 0))]
+
+    ensure_topics(connection, topics, 1)
+
+    assert ends.partitions() == told.partitions() == 3, "none is taken away"
+    writer.close()
+
+
+def test_what_crosses_goes_to_a_partition_that_has_been_added(
+    real_kafka: EmbeddedKafka, topics: Topics
+) -> None:
+    connection = KafkaConnection(real_kafka.bootstrap_servers)
+    output, ends = Emitter(connection, topics, 0), LogEnds(connection, topics.updates)
+    value = write(UpdateRecord("so", "s", 1, msgspec.Raw(b'{"lastUpdate":1}')))
+    output.emit(1, [], [Crossing(0, 0, 0, (0,), value)])
+    output.flush()
+    ensure_topics(connection, topics, 2)
+
+    output.emit(2, [], [Crossing(1, 0, 0, (0, 1), value)])
+    output.flush()
+
+    assert ends.ends() == {0: 2, 1: 1}
+    assert output.acknowledged == 2
 
 
 def test_the_topic_is_read_from_any_place(real_kafka: EmbeddedKafka, topics: Topics) -> None:

@@ -72,10 +72,14 @@ class Readers:
 
     def partitions(self) -> set[int]:
         """In which partitions the readers are computed."""
+        return self.partitions_of([each.id for each in self.readers])
+
+    def partitions_of(self, service_objects: Sequence[str]) -> set[int]:
+        """In which partitions these are computed."""
         database = Database(self.settings.store.dsn)
         try:
             sql = "SELECT owner_partition FROM service_objects WHERE id = ANY(%(ids)s)"
-            rows = database.rows(sql, {"ids": [each.id for each in self.readers]})
+            rows = database.rows(sql, {"ids": [*service_objects]})
         finally:
             database.close()
         return {row[0] for row in rows}

@@ -101,11 +101,13 @@ class RunningPlatform:
         self._output.close()
         return code
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a `servioticy` command beside it. Raises CommandFailedError."""
+    def command(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run a `servioticy` command beside it, with `more` variables of its own.
+
+        Raises CommandFailedError."""
         done = subprocess.run(
             [sys.executable, "-m", "command.cli", *arguments],
-            env=self._environment,
+            env={**self._environment, **more},
             capture_output=True,
             text=True,
             timeout=SECONDS_TO_START,  # some start servers

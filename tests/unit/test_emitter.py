@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -35,6 +36,9 @@ class Producer:
         """How many messages its queue still takes."""
         self._waiting: list[tuple[Callable[[Any, Any], None], bytes]] = []
         self._told: list[tuple[Callable[[Any, Any], None], Any, bytes]] = []
+
+    def list_topics(self, topic: str, _seconds: float) -> Any:
+        return SimpleNamespace(topics={topic: SimpleNamespace(partitions=range(3))})
 
     def produce_batch(
         self, topic: str, messages: list[dict[str, Any]], partition: int, done: Any

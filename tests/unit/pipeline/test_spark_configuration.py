@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pipeline.spark.configuration import configuration
+from pipeline.spark.configuration import ADDED, configuration
 from pipeline.spark.job import source_options
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.settings import Settings, changed, load, to_environment
@@ -17,7 +17,7 @@ JARS = [Path(__file__), Path("/no/such.jar")]
 def test_spark_is_local_unless_somebody_names_another() -> None:
     found = configuration(Spark(), JARS, 3, Path("/scratch"))
 
-    assert found["spark.master"] == "local[4,4]"
+    assert found["spark.master"] == f"local[{4 + ADDED},4]"
     assert found["spark.driver.host"] == found["spark.driver.bindAddress"] == "127.0.0.1"
     assert found["spark.driver.memory"] == "768m"
     assert "spark.jars" not in found, "they are on the class path"

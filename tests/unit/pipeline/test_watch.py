@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from pipeline.metrics import Lag
 from pipeline.spark import running as program
+from pipeline.spark.added import Added
 from servioticy.errors import Unavailable
 from servioticy.metrics import Registry
 from servioticy.settings import Settings, changed
@@ -23,6 +25,9 @@ class World:
         self.running = 2
         self.progress = {0: {0: 7, 1: 9}}
         self.ends: dict[int, dict[int, int]] | None = {0: {0: 99, 1: 99}}
+        self.there: dict[int, int | None] = {0: 2}
+        self.slots = 3
+        self.added = Added(self, lambda: self.slots, 2)
         monkeypatch.setattr(program.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(program.job, "tasks", lambda _spark: self.running)
         self.done: list[str] = []
@@ -40,6 +45,12 @@ class World:
         if self.ends is None:
             raise Unavailable("the broker does not answer")
         return self.ends[max(at for at in self.ends if at <= self.now)][partition]
+
+    def partitions(self, _seconds: float) -> int:
+        found = self.there[max(at for at in self.there if at <= self.now)]
+        if found is None:
+            raise Unavailable("the broker does not answer")
+        return found
 
     def held(self) -> list[int]:
         found = self.claims[max(at for at in self.claims if at <= self.now)]
@@ -61,7 +72,9 @@ class World:
         settings = changed(Settings(), spark_trigger=trigger)
         lag: Any = Lag(self, Registry())
         store: Any = self
-        again = not program._watch(None, self, store, lag, offsets, stopping, settings, None)
+        again = not program._watch(
+            None, self, store, lag, offsets, stopping, settings, None, self.added
+        )
         assert again
         return self.now if self.now < seconds else None
 
@@ -160,3 +173,31 @@ def test_a_log_that_ends_before_what_is_stored_is_noticed(
     world.ends = ends
 
     assert world.watched(100) == noticed
+
+
+@pytest.mark.parametrize("trigger", ["realtime", "micro-batch"])
+def test_partitions_that_are_added_are_read_by_another_query(
+    monkeypatch: pytest.MonkeyPatch, trigger: str
+) -> None:
+    world = World(monkeypatch)
+    world.claims = {0: [0, 1]}
+    world.there = {0: 2, 20: None, 30: 3}
+
+    assert world.watched(100, trigger) == 30
+    assert world.added.partitions == 3
+
+
+def test_without_a_slot_for_each_it_goes_on_with_those_that_it_has(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(monkeypatch)
+    world.claims = {0: [0, 1]}
+    world.there = {0: 2, 20: 4}
+
+    with caplog.at_level(logging.ERROR, "servioticy.pipeline"):
+        assert world.watched(100) is None
+
+    assert [each.message for each in caplog.records] == ["partitions_without_slots"], "once"
+    assert world.added.partitions == 2
+    world.slots = 4
+    assert world.added.look()
