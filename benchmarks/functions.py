@@ -143,9 +143,15 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         default=0,
         help="kill so many processes at random meanwhile, and count what comes to the sink",
     )
+    parser.add_argument(
+        "--sink",
+        choices=sorted(functions_killed.SINKS),
+        default="collect",
+        help="where that is: results here, or a table without a key",
+    )
     options = parser.parse_args(arguments)
     if options.kills:
-        functions_killed.measure(settings, options.atoms, options.kills)
+        functions_killed.measure(settings, options.atoms, options.kills, options.sink)
         return
     print(
         f"load {os.getloadavg()[0]:.1f} at the start\n"
