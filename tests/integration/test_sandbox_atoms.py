@@ -34,7 +34,7 @@ WRONG = {
 def made(pool: SandboxPool, codes: Sequence[str], atom: bytes = b'{"n":2}') -> list[Made]:
     """What each code makes of the atom, all of them asked together."""
     assert pool.check_all([program_of(each) for each in codes]) == [[] for _ in codes]
-    calls = [call_of(each, atom, ENTERED) for each in codes]
+    calls = [call_of("w/p@1", each, atom, ENTERED) for each in codes]
     return [made_of(each) for each in JavaScript(pool).evaluate("1.0", calls)]
 
 

@@ -50,15 +50,23 @@ def program_of(code: str) -> Program:
     return identified(content, PROCEDURE)
 
 
-def call_of(code: str, atom: bytes, entered_ms: int) -> Call:
-    """Return the question to an evaluator: what is made of this atom.
+def code_name(workflow: str, version: int, procedure: str) -> str:
+    """Return what a procedure's code is called in accounts and suspensions.
+
+    No other has the same: whoever ends processes is to be suspended alone.
+    """
+    return f"{workflow}/{procedure}@{version}"
+
+
+def call_of(name: str, code: str, atom: bytes, entered_ms: int) -> Call:
+    """Return the question to an evaluator: what is made of this atom by code of that name.
 
     The time that code finds is that at which the atom came into the workflow: however often it is
     tried, the same is made of it.
     """
     document = b'{"windows":[{"value":%b}],"lastUpdate":%d}' % (atom, entered_ms)
     event = Event(1, entered_ms, document, ROOT, 0)
-    return Call(_wiring(code), (PROCEDURE, ""), (), [[event]], Bounds(1, 1))
+    return Call(_wiring(code), (name, ""), (), [[event]], Bounds(1, 1))
 
 
 def made_of(grown: Grown) -> Made:
