@@ -1,8 +1,9 @@
-"""Stores and sends what was computed late, in a thread beside the partition's.
+"""Stores and sends what was computed late, in threads beside the partition's.
 
-That waits for the disk, and until all is acknowledged: the partition's own thread does not. What
-is stored is sent a part at a time, and others have their turn between two parts: of one update
-there may be thousands of records to send, and nobody else's is to wait for that.
+That waits for the disk, and until all is acknowledged: the partition's own thread does not. One
+transaction at a time in each. What is stored is sent a part at a time, and others have their turn
+between two parts: of one update there may be thousands of records to send, and nobody else's is to
+wait for that.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pipeline.state.partition import Partition
 from pipeline.work import Work
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
+from servioticy.ports.put_off import TreeKey
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +58,7 @@ class Beside:
         new_output: Callable[[], Output],
         executor: Executor,
     ) -> None:
-        """`new_output` makes the one that is used by the `executor`, which has one thread."""
+        """`new_output` makes the one that is used here, by one thread of the `executor`."""
         self._partition = partition
         self._emit = engine.stages.emit
         self._fairness = fairness
@@ -66,11 +68,23 @@ class Beside:
         self._lock = threading.Lock()
         self._left: deque[tuple[Storing, Iterator[None]]] = deque()
         self._runs = False
+        self._last: Storing | None = None
 
-    def store(self, work: Work, flights: Sequence[Flight]) -> Storing:
-        """Begin to store what has come of these pieces, of which the work is the records."""
-        base = LateBase(self._partition, work, contested=self._fairness.shares.contested)
-        storing = Storing(base, flights)
+    @property
+    def is_storing(self) -> bool:
+        """Whether the last transaction has not ended."""
+        return self._last is not None and not self._last.stored.done()
+
+    def store(
+        self, work: Work, flights: Sequence[Flight], emitted: Sequence[TreeKey] = ()
+    ) -> Storing:
+        """Begin to store what has come of these pieces, of which the work is the records.
+
+        And that all is emitted of the records `emitted`: no other thread may store that.
+        """
+        contested = self._fairness.shares.contested
+        base = LateBase(self._partition, work, emitted, contested=contested)
+        storing = self._last = Storing(base, flights)
         with self._lock:
             self._left.append((storing, self._steps(work, storing)))
             begins, self._runs = not self._runs, True

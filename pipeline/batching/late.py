@@ -2,8 +2,9 @@
 
 Records that had been put off, and pieces of a stretch for which the others did not wait: those
 were put off while they went on. Several tenants' are under way at once, each in a piece of its
-own. What comes of them is stored and sent by another thread, as that waits for the disk and until
-all is acknowledged: all together that is there when it has time.
+own. What comes of them is stored and sent by other threads, as that waits for the disk and until
+all is acknowledged: all together that is there when one has time. There are two of them: what has
+cost little is not to wait for the rows of what has cost much.
 """
 
 from __future__ import annotations
@@ -73,9 +74,11 @@ class LateWork:
         engine: Engine,
         fairness: Fairness,
         output: Output,
-        beside: Beside,
+        quick: Beside,
+        slow: Beside,
     ) -> None:
-        """`output` is the partition's own: what is stored `beside` is sent by another one."""
+        """`output` is the partition's own: what is stored beside, in threads of their own the
+        `quick` pieces and the `slow` ones, is sent by others."""
         self._partition = partition
         self._intake = intake
         self._pieces = pieces
@@ -87,12 +90,12 @@ class LateWork:
         self._fairness = fairness
         self._shares = fairness.shares
         self._partitions_output = output
-        self._beside = beside
+        self._beside = {False: quick, True: slow}
         self._begun_at = partition.progress.offset
         self._under_way: dict[int, _Late] = {}
         """By tenant."""
         self._storing: list[tuple[Storing, dict[int, _Late]]] = []
-        """What of that is being stored, by tenant: one at most; or is being sent since."""
+        """What of that is being stored, by tenant, or is being sent since."""
         partition.under_way = self._under_way.keys()
         self._turns = LateTurns(partition, pieces, engine.processors)
 
@@ -213,17 +216,21 @@ class LateWork:
         self._under_way[tenant] = _Late(work, before, flight)
 
     def _store_what_is_there(self) -> bool:
-        """Let all be stored together that is computed; whether there is anything.
+        """Let all of a kind be stored together that is computed; whether there is anything.
 
-        Nothing else is being stored then; what is only being sent is in nobody's way.
+        Nothing else of the kind is being stored then; what is only being sent is in nobody's way.
         """
-        if any(not storing.stored.done() for storing, _pieces in self._storing):
+        return any(self._store_kind(is_slow=is_slow) for is_slow in self._beside)
+
+    def _store_kind(self, *, is_slow: bool) -> bool:
+        beside = self._beside[is_slow]
+        if beside.is_storing:
             return False
         begun = {tenant for _storing, pieces in self._storing for tenant in pieces}
         done = {
             tenant: each
             for tenant, each in self._under_way.items()
-            if each.is_computed and tenant not in begun
+            if each.is_computed and tenant not in begun and self._was_slow(each) is is_slow
         }
         if not done:
             return False
@@ -237,8 +244,13 @@ class LateWork:
         late = [each for piece in pieces.values() for each in piece.work.late]
         work = Work((), self._partition.progress, (), sorted(late, key=lambda each: each.key))
         flights = [each.flight for each in pieces.values() if each.flight is not None]
-        self._storing.append((self._beside.store(work, flights), pieces))
+        is_alone = not any(each.is_storing for each in self._beside.values())
+        emitted = tuple(self._partition.emitted_late) if is_alone else ()
+        self._storing.append((beside.store(work, flights, emitted), pieces))
         return True
+
+    def _was_slow(self, late: _Late) -> bool:
+        return late.flight is not None and self._pieces.was_slow(late.flight)
 
     def _what_is_in_the_way(self, tenants: Iterable[int]) -> Future[None] | None:
         """What has to be done before more is done of these: theirs, or what others store."""

@@ -10,6 +10,9 @@ from pipeline.immediate_executor import ImmediateExecutor
 from pipeline.state.manifests import AskedPrograms
 from pipeline.work import Row
 
+STORING_THREADS = 2
+"""One for what has cost much, and one for all else."""
+
 
 @dataclass(slots=True)
 class Means:
@@ -18,7 +21,7 @@ class Means:
     askers: Executor = field(default_factory=ImmediateExecutor)
     """Ask evaluators; see slots.threads_for."""
     storing: Executor = field(default_factory=ImmediateExecutor)
-    """Of one thread: stores and sends what is computed late."""
+    """Of `STORING_THREADS`: store and send what is computed late."""
     programs: AskedPrograms = field(default_factory=AskedPrograms)
     """Compute composites for tenants, and are asked once what is to be asked is stored."""
     wake: Callable[[], None] = lambda: None

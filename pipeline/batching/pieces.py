@@ -72,6 +72,11 @@ class Pieces:
             by.is_ready(str(tenant)) for by in self._engine.evaluators.values()
         )
 
+    def was_slow(self, flight: Flight) -> bool:
+        """Whether a piece that is computed has cost so much that nobody is to wait for it."""
+        spending = flight.spending
+        return flight.is_slow or spending.processor >= SLOW_SECONDS * spending.updates
+
     def ended(self, flight: Flight) -> None:
         """Remember of a piece that is done whether its scripts took too long."""
         self._cutting.note(flight.work, flight.spending)

@@ -25,7 +25,7 @@ from pipeline.batching.flow import Flight, Flow
 from pipeline.batching.forming import FormingBatch
 from pipeline.batching.intake import Admitted, Intake
 from pipeline.batching.late import LateWork
-from pipeline.batching.means import Means
+from pipeline.batching.means import STORING_THREADS, Means
 from pipeline.batching.pieces import Pieces
 from pipeline.batching.slots import Slots
 from pipeline.batching.uncomputed import Uncomputed
@@ -115,7 +115,10 @@ class Schedule:
             engine,
             fairness,
             output,
-            Beside(partition, engine, fairness, new_output, means.storing),
+            *[
+                Beside(partition, engine, fairness, new_output, means.storing)
+                for _ in range(STORING_THREADS)
+            ],
         )
         self._batches = Batches(
             partition,

@@ -21,7 +21,7 @@ from operators.building import Programs
 from operators.registry import Registry as KnownPrograms
 from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, timed
-from pipeline.batching.means import Means
+from pipeline.batching.means import STORING_THREADS, Means
 from pipeline.batching.slots import threads_for
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
@@ -241,7 +241,7 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
     fairness = Fairness(Shares(settings.pipeline.tenant_share), UsedUp(quotas(settings)))
     means = Means(
         ThreadPoolExecutor(threads_for(engine.processors), thread_name_prefix="asking"),
-        ThreadPoolExecutor(1, thread_name_prefix="storing"),
+        ThreadPoolExecutor(STORING_THREADS, thread_name_prefix="storing"),
     )
     stored = stored_programs(connect(settings, Role.PIPELINE))
     programs = Listener(Programs(settings, stored, partition), lambda: means.wake())

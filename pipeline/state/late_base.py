@@ -19,7 +19,15 @@ from servioticy.ports.put_off import TreeKey
 class LateBase:
     """Made and given back by the thread that has the partition, and used by another."""
 
-    def __init__(self, partition: Partition, work: Work, *, contested: bool) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        work: Work,
+        emitted: Sequence[TreeKey] = (),
+        *,
+        contested: bool,
+    ) -> None:
+        """`emitted` are records of which it is noted with it that all of them is emitted."""
         self.number = partition.number
         self.accounts = Accounts()
         self.emitted_late: list[TreeKey] = []
@@ -28,7 +36,7 @@ class LateBase:
         self._store, self._claim = partition.store, partition.claim
         self._work = work
         self._emitted_offset = partition.emitted_offset
-        self._emitted_before = tuple(partition.emitted_late)
+        self._emitted_before = tuple(emitted)
         self._changed: dict[KnownStream, LastUpdate] = {}
         self._kept: Sequence[StoredEntry] = ()
         self.is_withdrawn = False

@@ -11,7 +11,7 @@ from sandbox import argument_names
 from servioticy.domain.model import StreamKey
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.batches import Batch, StoredUpdate, StoredVerdict
-from servioticy.ports.put_off import PutOff
+from servioticy.ports.put_off import PutOff, TreeKey
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.partition_store import _BESIDE, PostgresPartitionStore
@@ -142,3 +142,17 @@ def test_a_partition_is_not_begun_while_an_earlier_claim_is_storing(
                 elsewhere.submit(store.begin, 0).result()
 
         assert elsewhere.submit(store.begin, 0).result() == (0, 0, 0)
+
+
+def test_what_is_stored_late_of_one_claim_does_not_wait_for_each_other(
+    store: PostgresPartitionStore, database: Database
+) -> None:
+    """Much of one tenant takes long to store; nobody else is to wait for it."""
+    claim = store.claim(0)
+    store.store(Batch(0, 0, 2, 0, put_off=[PutOff(0, 1, "so", b"{}"), PutOff(1, 2, "so", b"{}")]))
+    with ThreadPoolExecutor(1) as beside, database.transaction():
+        database.rows(queries("partition")["store_beside"], {"key": _BESIDE, "partition": 0})
+        late = Batch(0, 2, 2, 0, [an_update(1)], taken_up=[TreeKey(1)], claim=claim)
+        beside.submit(store.store, late).result(60)
+
+    assert stored(database) == [(1, "{}")]

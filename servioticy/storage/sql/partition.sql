@@ -216,8 +216,8 @@ SELECT 1 / count(*)
 
 -- store_beside --
 -- Whoever begins the partition waits for this transaction, or comes before it: then the fence
--- that follows finds its claim.
-SELECT pg_advisory_xact_lock(%(key)s, %(partition)s);
+-- that follows finds its claim. Several of one claim are nobody to each other.
+SELECT pg_advisory_xact_lock_shared(%(key)s, %(partition)s);
 
 -- fence_beside --
 -- Where the partition is claimed by another connection 1 is divided by 0, as above.

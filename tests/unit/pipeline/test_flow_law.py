@@ -112,8 +112,8 @@ class Awaited(Future):
 class Beside(beside.Beside):
     """Stores and sends whenever its executor likes."""
 
-    def store(self, work, flights):
-        storing = super().store(work, flights)
+    def store(self, *arguments):
+        storing = super().store(*arguments)
         storing.stored = Awaited(self._executor, self._run)
         storing.sent = Awaited(self._executor, self._run)
         return storing
@@ -147,8 +147,8 @@ class Flowing(Runs):
         futures = set()
         if mine is not None:
             futures |= {each.future for each in mine._flow._slots._running}
-            run = mine._late._beside._run
-            futures |= {each for each in self.executor.left if each.does(run)}
+            for beside_ in mine._late._beside.values():
+                futures |= {each for each in self.executor.left if each.does(beside_._run)}
         for each in [each for each in self.executor.left if each not in futures]:
             before = len(self.order)
             each.do()

@@ -15,7 +15,7 @@ from put_off_runs import CODE, Runs, Whims, append
 from serial_order import define, functions
 from waiting import until
 
-from pipeline.batching.means import Means
+from pipeline.batching.means import STORING_THREADS, Means
 from pipeline.batching.slots import threads_for
 from pipeline.engine import Engine
 from pipeline.limits import BACKLOG
@@ -135,7 +135,10 @@ class World:
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    with ThreadPoolExecutor(threads_for(2)) as askers, ThreadPoolExecutor(1) as storing:
+    with (
+        ThreadPoolExecutor(threads_for(2)) as askers,
+        ThreadPoolExecutor(STORING_THREADS) as storing,
+    ):
         made = World(askers, storing)
         yield made
         made.held.let_go()
@@ -406,6 +409,50 @@ def test_while_one_is_active_what_waits_is_computed_until_nothing_waits(world: W
     assert len(asked) == 3, "a hundred at once"
 
 
+def test_who_is_quick_does_not_wait_until_all_of_who_is_slow_is_stored(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though what comes of both is stored late."""
+    slow, quick, _ = world.tenants.values()
+    gate, begun = Event(), Event()
+    store = world.begun.partition.store
+    whole = store.store
+
+    def held(batch):
+        if batch.claim is not None and any(each.tenant == slow for each in batch.updates):
+            begun.set()
+            assert gate.wait(60)
+        return whole(batch)
+
+    monkeypatch.setattr(store, "store", held)
+    pieces = world.begun.schedule._pieces
+    monkeypatch.setattr(pieces, "was_slow", lambda flight: flight.tenant == slow)
+    world.held.hold(slow, quick)
+    world.put("a", "b", "c")
+    world.held.gates[str(slow)].set()
+    until(lambda: world.task.take([]) or begun.is_set())
+    world.held.let_go()
+    until(lambda: world.task.take([]) or both("b")[0] in world.stored())
+
+    assert world.stored() == sorted([*both("b"), *both("c")])
+    gate.set()
+    world.finish()
+    assert world.stored() == sorted([*both("a"), *both("b"), *both("c")])
+
+
+def test_a_piece_whose_updates_cost_much_was_slow(world: World) -> None:
+    """Whatever was believed of it before."""
+    world.held.hold(*world.tenants.values())
+    world.put("a", "b")
+    (flight, _other) = [e.flight for e in world.begun.schedule._late._under_way.values()]
+    was_slow = world.begun.schedule._pieces.was_slow
+
+    flight.spending.processor = 0.0099
+    assert not was_slow(flight)
+    flight.spending.processor = 0.01
+    assert was_slow(flight)
+
+
 def test_what_has_failed_holds_nothing_of_its_partition(world: World) -> None:
     """Garbage is looked for between batches only, and this may be tried again for long."""
     world.held.hold(world.tenants["a"])
@@ -442,7 +489,8 @@ def test_who_is_counted_anew_while_it_is_stored_is_not_forgotten(world: World) -
     world.put("a", "b")
     world.put("a", at=2)
     gate = Event()
-    world.task.means.storing.submit(gate.wait, 60)
+    for _ in range(STORING_THREADS):
+        world.task.means.storing.submit(gate.wait, 60)
     world.held.let_go()
     late = world.begun.schedule._late
     until(lambda: late.look() or late._storing)
