@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache, partial
+from heapq import nsmallest
 from itertools import chain, islice
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -27,7 +28,7 @@ class Around(NamedTuple):
     step: str
     """its own id, in 16 hexadecimal digits; empty where it is not measured"""
     lot: int
-    """that decides whether its sequence is measured"""
+    """that decides whether it is measured, and what it calls: the least of what it is about"""
 
 
 AROUND: ContextVar[Around | None] = ContextVar("monitoring_sequence", default=None)
@@ -112,14 +113,17 @@ class Finder:
 
 
 def _links(texts: Iterable[str]) -> tuple[str, ...]:
+    """Those of the least lots, where there are more than are kept: each step keeps the same ones,
+    and whatever part is sampled, none of it is left out for others.
+    """
     found = dict[str, None]()
     for each in texts:
         link = _link(str(each)) if traces.LENGTH <= len(each) <= traces.MOST else ""
         if link:
             found[link] = None
-            if len(found) == MOST_LINKS:
-                break
-    return tuple(found)
+    if len(found) <= MOST_LINKS:
+        return tuple(found)
+    return tuple(nsmallest(MOST_LINKS, found, lot_of_link))
 
 
 @lru_cache(MOST_KNOWN)
@@ -175,6 +179,12 @@ def _inner(value: Any) -> Iterable[Any]:
 def lot_of(sequence: str) -> int:
     """Return a number below LOTS, the same in every process. What has the least is sampled."""
     return crc32(sequence.encode())
+
+
+@lru_cache(MOST_KNOWN)
+def lot_of_link(link: str) -> int:
+    """Return the lot of a link's trace."""
+    return lot_of(link[:TRACE_LENGTH])
 
 
 def is_sampled(sequence: str, rate: float) -> bool:

@@ -18,12 +18,12 @@ from monitoring.outbox import Outbox
 from monitoring.sequences import (
     AROUND,
     LOTS,
-    TRACE_LENGTH,
     Around,
     Finder,
     fresh,
     fresh_step,
     lot_of,
+    lot_of_link,
 )
 
 PAGE = resource.getpagesize()
@@ -42,7 +42,7 @@ class _About(NamedTuple):
     parent: str
     links: tuple[str, ...]
     lot: int
-    """the sequence's, as lot_of has it"""
+    """the least of its sequence and its links, as lot_of has them"""
 
 
 class _Entered(NamedTuple):
@@ -122,8 +122,9 @@ class Recorder:
                 return _COUNTED
         around = AROUND.get()
         about = self._about(correlated, around)
-        if not self._is_sampled(about):
+        if about.lot >= self._sampled:
             return self._unsampled(about, around)
+        about = self._narrowed(about)
         step = fresh_step()
         token = AROUND.set(Around(about.sequence, step, about.lot)) if self._nests else None
         profile = _profile() if self._profiles else None
@@ -142,22 +143,28 @@ class Recorder:
             if sequence:
                 break
         if around is not None and sequence in ("", around.sequence):
-            return _About(around.sequence, around.step or parent, links, around.lot)
+            parent, sequence = around.step or parent, around.sequence
+            lot = _least(sequence, links) if links else around.lot
+            return _About(sequence, parent, links, lot)
         sequence = sequence or fresh()
-        return _About(sequence, parent, links, lot_of(sequence))
+        return _About(sequence, parent, links, _least(sequence, links))
 
-    def _is_sampled(self, about: _About) -> bool:
-        """A call about several pieces of work is measured with any of them."""
-        _sequence, _parent, links, lot = about
-        if lot < self._sampled or not links:
-            return lot < self._sampled
-        return any(lot_of(each[:TRACE_LENGTH]) < self._sampled for each in links)
+    def _narrowed(self, about: _About) -> _About:
+        """Return it with links to what is sampled only: of the rest nothing else is told."""
+        if self._sampled >= LOTS or not about.links:
+            return about
+        links = tuple(each for each in about.links if lot_of_link(each) < self._sampled)
+        return about._replace(links=links)
 
     def _unsampled(self, about: _About, around: Around | None) -> _Entered | _Before | None:
         """Have what is called meanwhile belong to it all the same."""
         token = None
-        if self._nests and (around is None or around.sequence != about.sequence):
-            token = AROUND.set(Around(about.sequence, "", about.lot))
+        if self._nests:
+            sequence, _parent, _links, lot = about
+            if around is None or around.sequence != sequence:
+                token = AROUND.set(Around(sequence, "", lot))
+            elif around.lot != lot:  # it is about a part of what the call around is about
+                token = AROUND.set(Around(sequence, around.step, lot))
         return _Entered(about, "", token, 0, 0, None) if self._counts else token
 
     def _tell(
@@ -192,6 +199,12 @@ class Recorder:
 
 
 _COUNTED = _Entered(_About("", "", (), 0), "", None, 0, 0, None)
+
+
+def _least(sequence: str, links: tuple[str, ...]) -> int:
+    """Return the least lot: a call about several is measured with any of them."""
+    lot = lot_of(sequence)
+    return min(lot, *map(lot_of_link, links)) if links else lot
 
 
 def _forget(token: _Before) -> None:

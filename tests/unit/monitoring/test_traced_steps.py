@@ -19,7 +19,8 @@ from monitoring.configuration import Aspect
 from monitoring.following import Following
 from monitoring.model import RuntimePerformance
 from monitoring.outbox import MOST_BYTES_EACH, Outbox
-from monitoring.sequences import MOST_LINKS, MOST_LOOKED_AT
+from monitoring.sequences import AROUND, LOTS, MOST_LINKS, MOST_LOOKED_AT, lot_of
+from monitoring.weaving import recorder
 from monitoring.weaving.weaver import Weaver
 from servioticy.domain.traces import MAKING, id_of, read, step_of
 
@@ -126,6 +127,68 @@ def test_a_trace_is_sampled_in_every_batch_that_it_is_in(woven: Woven) -> None:
         told = woven.told()
         if {TRACES[number], TRACES[number + 1]} & alone:
             assert len(told) == 1
+
+
+def lots(numbers: range) -> list[int]:
+    """Those numbers, the trace of the least lot first."""
+    return sorted(numbers, key=lambda each: lot_of(TRACES[each]))
+
+
+def between(one: int, other: int) -> float:
+    """A sample that has the one's trace and not the other's."""
+    return (lot_of(TRACES[one]) + lot_of(TRACES[other])) / 2 / LOTS
+
+
+def test_a_trace_that_is_sampled_has_its_step_behind_however_many_others(woven: Woven) -> None:
+    """What is told of the call names it alone: of the others nothing else is told."""
+    least, second, *rest = lots(range(4 * MOST_LINKS))
+    sample = between(least, second)
+    woven.weave(Aspect(f"{NAME}.first", sequence=EACH, sample=sample))
+    for _ in range(20):  # the call's own sequence may be sampled, too: with it nothing differs
+        first(about(second, *rest, least))
+    told = woven.told()
+
+    assert [each.links for each in told] == [(f"{TRACES[least]}-{STEP}",)] * 20
+
+
+def test_what_a_batch_calls_is_measured_as_the_batch_is(
+    woven: Woven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it does not say what it is about."""
+    least, second, *_, most = lots(range(50))
+    monkeypatch.setattr(recorder, "fresh", lambda: TRACES[most])
+    sample = between(least, second)
+    woven.weave(
+        Aspect(f"{NAME}.whole", sequence=EACH, sample=sample),
+        Aspect(f"{NAME}.Table.second", sample=sample),
+    )
+    whole(about(second, least))
+    inner, outer = woven.told()
+    whole(about(second, most))
+
+    assert (inner.parent, inner.sequence) == (outer.step, outer.sequence)
+    assert woven.told() == []
+    assert AROUND.get() is None
+
+
+def test_a_part_of_a_batch_goes_by_its_own_updates(
+    woven: Woven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    least, second, *_, most = lots(range(50))
+    monkeypatch.setattr(recorder, "fresh", lambda: TRACES[most])
+    sample = between(least, second)
+    woven.weave(
+        Aspect(f"{NAME}.whole", sequence=EACH, sample=sample, purpose="whole"),
+        Aspect(f"{NAME}.first", sequence=EACH, sample=sample, purpose="part"),
+    )
+    parts = iter([about(second, most), about(second, least)])
+    real = woven_steps.first
+    monkeypatch.setattr(woven_steps, "first", lambda _updates: real(next(parts)))
+    for _ in range(2):
+        whole(about(second, most, least))
+
+    purposes = [each.node.node_purpose for each in woven.told()]
+    assert purposes == ["whole", "part", "whole"]
 
 
 def test_contexts_are_made_while_anything_is_measured(tmp_path: Path) -> None:
