@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks import ground, publishing, woven_loop
+from benchmarks import ground, publishing, woven_batches, woven_loop
 from benchmarks.stages import Bench, real
 from monitoring.configuration import Aspect, Publish
 from monitoring.outbox import Outbox
@@ -57,6 +57,8 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.set_defaults(no_accounts=False, no_security=False)
     options = parser.parse_args(arguments)
     _calls()
+    for about, each in woven_batches.run().items():
+        print(f"a call about {about}, 1 %: {each:.1f} us", flush=True)
     publishing.weaving(STEPS)
     publishing.publishing(settings, options.measurements)
     with real(settings, options) as bench:

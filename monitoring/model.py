@@ -37,7 +37,11 @@ class RuntimePerformance(msgspec.Struct, frozen=True, tag=True, rename="camel"):
     parent: str = ""
     """the step of the same sequence that it is a part of; empty: none"""
     links: tuple[str, ...] = ()
-    """of a call about several updates the traces of these: trace, `-` and step"""
+    """of a call about several updates the traces of those that are sampled: trace, `-` and step"""
+    for_links: bool = False
+    """it is told for sampled updates that it, or the call around it, is about, not for itself: a
+    part of their traces, and of no statistics over calls, in which large batches would be too many
+    """
 
 
 class ResourceProfile(msgspec.Struct, frozen=True, tag=True, rename="camel"):

@@ -12,7 +12,6 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache, partial
-from heapq import nsmallest
 from itertools import chain, islice
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -61,7 +60,9 @@ class Correlated(NamedTuple):
     parent: str = ""
     """the step that it comes from, in another process perhaps"""
     links: tuple[str, ...] = ()
-    """of the traces of several pieces of work: trace, `-` and step"""
+    """of those traces of several pieces of work that are sampled: trace, `-` and step"""
+    lot: int = LOTS
+    """the least of the traces of several, sampled or not; LOTS where there is none"""
 
 
 NOTHING = Correlated()
@@ -87,7 +88,9 @@ class Finder:
     value by value: a batch has hundreds of updates.
     """
 
-    def __init__(self, path: Sequence[str]) -> None:
+    def __init__(self, path: Sequence[str], sampled: float = LOTS) -> None:
+        """`sampled`: of several contexts none is read whose lot is not below it."""
+        self._sampled = sampled
         self._parts = [_getter(each) for each in path]
         self._may_be_several = EVERY in path
 
@@ -96,34 +99,58 @@ class Finder:
         values: Values = (argument,)
         for part in self._parts:
             values = part(values)
-        if len(values) == 1 and values[0] == "":
+        empty = values.count("")
+        if empty == len(values):
             return NOTHING
-        if {*map(type, values)} == {str}:
-            texts: Iterable[str] = filter(None, values)
-        else:
+        texts = [*filter(None, values)]
+        if len(texts) + empty < len(values) or {*map(type, texts)} != {str}:
             values = [each for each in values if each is not None]
-            texts = [each for each in values if isinstance(each, str)]
-        links = _links(texts)
-        if links and len(values) == 1:
-            trace, _, step = links[0].partition("-")
-            return Correlated(trace, step)
+            texts = [str(each) for each in values if isinstance(each, str)]
+        if len(values) == 1:
+            trace, _, step = _link_of(*texts).partition("-")
+            if trace:
+                return Correlated(trace, step)
+        elif texts:
+            found = _several(texts, self._sampled)
+            if found is not NOTHING:
+                return found
         if not values or values[0] == "" or (self._may_be_several and len(values) > 1):
-            return Correlated(links=links) if links else NOTHING
+            return NOTHING
         return Correlated(f"{SCOPE.name or os.getpid()}:{str(values[0])[:MAX_LENGTH]}")
 
 
-def _links(texts: Iterable[str]) -> tuple[str, ...]:
-    """Those of the least lots, where there are more than are kept: each step keeps the same ones,
-    and whatever part is sampled, none of it is left out for others.
+def _several(texts: Sequence[str], sampled: float) -> Correlated:
+    """What contexts say together: their lots tell which are read, a batch has hundreds of others.
+
+    Where more are sampled than are kept, it is those of the least lots: each step keeps the same.
     """
-    found = dict[str, None]()
-    for each in texts:
-        link = _link(str(each)) if traces.LENGTH <= len(each) <= traces.MOST else ""
-        if link:
-            found[link] = None
-    if len(found) <= MOST_LINKS:
-        return tuple(found)
-    return tuple(nsmallest(MOST_LINKS, found, lot_of_link))
+    if max(map(len, texts)) > traces.MOST:
+        texts = [each for each in texts if len(each) <= traces.MOST]
+    lots = [*map(_lot, texts)]
+    least = min(lots, default=LOTS)
+    if least >= sampled:
+        return Correlated(lot=least) if least < LOTS else NOTHING
+    chosen = {text: lot for text, lot in zip(texts, lots, strict=True) if lot < sampled}
+    if len(chosen) > MOST_LINKS:
+        chosen = dict.fromkeys(sorted(chosen, key=chosen.__getitem__)[:MOST_LINKS], 0)
+    links = {link: None for each in chosen if (link := _link_of(each))}
+    return Correlated(links=tuple(links), lot=least) if links else NOTHING
+
+
+@lru_cache(MOST_KNOWN)
+def _lot(text: str) -> int:
+    """The lot of a context's trace. What has the length of one is not looked at otherwise; of a
+    later version, or with blanks around, it is read. LOTS of what is none.
+    """
+    if len(text) == traces.LENGTH:
+        return crc32(text[3:35].encode(errors="replace"))
+    link = _link_of(text)
+    return lot_of(link[:TRACE_LENGTH]) if link else LOTS
+
+
+def _link_of(text: str = "") -> str:
+    """The link of what may be any text, of which none that is long is kept."""
+    return _link(text) if traces.LENGTH <= len(text) <= traces.MOST else ""
 
 
 @lru_cache(MOST_KNOWN)
@@ -179,12 +206,6 @@ def _inner(value: Any) -> Iterable[Any]:
 def lot_of(sequence: str) -> int:
     """Return a number below LOTS, the same in every process. What has the least is sampled."""
     return crc32(sequence.encode())
-
-
-@lru_cache(MOST_KNOWN)
-def lot_of_link(link: str) -> int:
-    """Return the lot of a link's trace."""
-    return lot_of(link[:TRACE_LENGTH])
 
 
 def is_sampled(sequence: str, rate: float) -> bool:

@@ -48,7 +48,7 @@ def read(files: Iterable[Path], most: int = MOST) -> Read:
 
 
 def read_lines(found: Iterable[bytes], most: int = MOST) -> Read:
-    """Return the steps of lines of JSON. Raises TooMany."""
+    """Return the steps of lines of JSON that are told for themselves. Raises TooMany."""
     decoder = msgspec.json.Decoder(Measurement)
     steps: list[Step] = []
     begun: dict[tuple[str, str], list[int]] = {}
@@ -60,7 +60,7 @@ def read_lines(found: Iterable[bytes], most: int = MOST) -> Read:
         except (msgspec.DecodeError, UnicodeError):
             skipped += 1
             continue
-        if not isinstance(measured, RuntimePerformance):
+        if not isinstance(measured, RuntimePerformance) or measured.for_links:
             continue
         purpose = measured.node.node_purpose
         if measured.end is None and measured.start is not None:

@@ -147,6 +147,10 @@ def _span(step: RuntimePerformance) -> Any:
     if step.links:
         pairs = [each.split("-") for each in step.links]
         told["links"] = [{"traceId": trace, "spanId": span} for trace, span in pairs]
+    if step.for_links:
+        told["attributes"].append(
+            {"key": "servioticy.step.for_links", "value": {"boolValue": True}}
+        )
     if step.error:
         told["status"] = {"code": 2, "message": step.error}
     return told

@@ -21,9 +21,11 @@ class Sums:
         self._seconds: dict[Labels, float] = defaultdict(float)
 
     def publish(self, measurements: Sequence[Measurement]) -> None:
-        """Add those that have a start and an end."""
+        """Add those that have a start and an end, and are told for themselves."""
         for each in measurements:
-            if isinstance(each, RuntimePerformance) and each.start is not None and each.end:
+            if not isinstance(each, RuntimePerformance) or each.for_links:
+                continue
+            if each.start is not None and each.end:
                 purpose = (each.node.node_purpose,)
                 if purpose not in self._steps and len(self._steps) >= MOST:
                     purpose = (OTHERS,)

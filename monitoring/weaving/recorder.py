@@ -23,7 +23,6 @@ from monitoring.sequences import (
     fresh,
     fresh_step,
     lot_of,
-    lot_of_link,
 )
 
 PAGE = resource.getpagesize()
@@ -42,7 +41,7 @@ class _About(NamedTuple):
     parent: str
     links: tuple[str, ...]
     lot: int
-    """the least of its sequence and its links, as lot_of has them"""
+    """the least of its sequence and of the traces that it is about, as lot_of has them"""
 
 
 class _Entered(NamedTuple):
@@ -54,6 +53,8 @@ class _Entered(NamedTuple):
     at: int
     began: int
     profile: tuple[int, int, int] | None
+    for_links: bool = False
+    """its own sequence is not sampled"""
 
 
 class Recorder:
@@ -76,8 +77,8 @@ class Recorder:
         """
         self._aspect, self._place, self._node, self._outbox = aspect, place, node, outbox
         self._silent = outbox.silent
-        self._finders, self._nests = [Finder(each) for each in paths], nests
         self._sampled = aspect.sample * LOTS
+        self._finders, self._nests = [Finder(each, self._sampled) for each in paths], nests
         self._counts = "count" in aspect.measures
         self._times = "runtime" in aspect.measures
         self._profiles = "profile" in aspect.measures
@@ -124,37 +125,33 @@ class Recorder:
         about = self._about(correlated, around)
         if about.lot >= self._sampled:
             return self._unsampled(about, around)
-        about = self._narrowed(about)
+        for_links = self._sampled < LOTS and lot_of(about.sequence) >= self._sampled
         step = fresh_step()
         token = AROUND.set(Around(about.sequence, step, about.lot)) if self._nests else None
-        profile = _profile() if self._profiles else None
+        profile = _profile() if self._profiles and not for_links else None
         if self._aspect.advice == "before":
-            self._tell(about, step, time.time_ns(), None)
+            self._tell(about, step, time.time_ns(), None, for_links=for_links)
             return _Entered(about, step, token, 0, 0, None)
-        return _Entered(about, step, token, time.time_ns(), time.perf_counter_ns(), profile)
+        began = time.time_ns(), time.perf_counter_ns()
+        return _Entered(about, step, token, *began, profile, for_links)
 
     def _about(self, correlated: Any, around: Around | None) -> _About:
         """What a call is about: what its argument says, else what the call around it is."""
         links: tuple[str, ...] = ()
         sequence = parent = ""
+        least = LOTS
         for each in self._finders:
-            sequence, parent, more = each.found(correlated)
-            links = links or more
+            sequence, parent, more, lot = each.found(correlated)
+            if least == LOTS:
+                links, least = more, lot
             if sequence:
                 break
         if around is not None and sequence in ("", around.sequence):
             parent, sequence = around.step or parent, around.sequence
-            lot = _least(sequence, links) if links else around.lot
-            return _About(sequence, parent, links, lot)
+            if least == LOTS:
+                return _About(sequence, parent, links, around.lot)
         sequence = sequence or fresh()
-        return _About(sequence, parent, links, _least(sequence, links))
-
-    def _narrowed(self, about: _About) -> _About:
-        """Return it with links to what is sampled only: of the rest nothing else is told."""
-        if self._sampled >= LOTS or not about.links:
-            return about
-        links = tuple(each for each in about.links if lot_of_link(each) < self._sampled)
-        return about._replace(links=links)
+        return _About(sequence, parent, links, min(least, lot_of(sequence)))
 
     def _unsampled(self, about: _About, around: Around | None) -> _Entered | _Before | None:
         """Have what is called meanwhile belong to it all the same."""
@@ -168,18 +165,26 @@ class Recorder:
         return _Entered(about, "", token, 0, 0, None) if self._counts else token
 
     def _tell(
-        self, about: _About, step: str, start: int | None, end: int | None, kind: str = ""
+        self,
+        about: _About,
+        step: str,
+        start: int | None,
+        end: int | None,
+        kind: str = "",
+        *,
+        for_links: bool,
     ) -> None:
         sequence, parent, links, _lot = about
         self._outbox.put(
             RuntimePerformance(
-                *(self._node, self._place, start, end, sequence, kind, step, parent, links)
+                *(self._node, self._place, start, end, sequence, kind, step, parent, links),
+                for_links,
             ),
             1 + len(links) // LINKS_A_PLACE,
         )
 
     def _leave(self, entered: _Entered, error: BaseException | None) -> None:
-        about, step, token, at, began, before = entered
+        about, step, token, at, began, before, for_links = entered
         end = at + time.perf_counter_ns() - began
         if token is not None:
             _forget(token)
@@ -195,16 +200,10 @@ class Recorder:
         if self._times:
             kind = "" if error is None else type(error).__name__[:100]
             start = at if self._aspect.advice == "around" else None
-            self._tell(about, step, start, end, kind)
+            self._tell(about, step, start, end, kind, for_links=for_links)
 
 
 _COUNTED = _Entered(_About("", "", (), 0), "", None, 0, 0, None)
-
-
-def _least(sequence: str, links: tuple[str, ...]) -> int:
-    """Return the least lot: a call about several is measured with any of them."""
-    lot = lot_of(sequence)
-    return min(lot, *map(lot_of_link, links)) if links else lot
 
 
 def _forget(token: _Before) -> None:

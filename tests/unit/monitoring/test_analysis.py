@@ -100,6 +100,15 @@ def test_halves_of_a_measurement_are_put_together_by_purpose_and_sequence(tmp_pa
     assert found.skipped == 2
 
 
+def test_what_is_told_for_its_links_is_no_part_of_any_statistics(tmp_path: Path) -> None:
+    """A call about many updates is told so more often than one about few: no fair sample."""
+    some = [half(1, 2), half(10, 90), half(None, 30, "2"), half(10, None, "2")]
+    links = [msgspec.structs.replace(each, for_links=True) for each in some[1:]]
+    found = read([written(tmp_path, some[0], *links)])
+
+    assert (found.steps, found.skipped) == ([Step("both", "n", 1, 2, "1")], 0)
+
+
 def test_what_is_no_measurement_is_skipped(tmp_path: Path) -> None:
     """The last line of a program that was killed, for one."""
     file = written(tmp_path, half(1, 2))

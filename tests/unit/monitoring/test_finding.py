@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from monitoring import sequences
-from monitoring.sequences import MOST_LINKS, MOST_LOOKED_AT, Correlated, Finder
+from monitoring.sequences import LOTS, MOST_LINKS, MOST_LOOKED_AT, Correlated, Finder, lot_of
 
 STEP = "00f067aa0ba902b7"
 
@@ -25,8 +25,12 @@ def of(*traces: Any) -> SimpleNamespace:
     return SimpleNamespace(updates=[SimpleNamespace(trace=each) for each in traces])
 
 
-def found(path: str, argument: Any) -> Correlated:
-    return Finder(path.split(".")).found(argument)
+def lot(number: int) -> int:
+    return lot_of(f"{number:032x}")
+
+
+def found(path: str, argument: Any, sampled: float = LOTS) -> Correlated:
+    return Finder(path.split("."), sampled).found(argument)
 
 
 @pytest.fixture(autouse=True)
@@ -43,18 +47,42 @@ def test_an_id_is_one_within_this_process() -> None:
 
 def test_a_context_is_its_trace_and_several_are_links() -> None:
     assert found("updates.*.trace", of(context(1))) == Correlated(f"{1:032x}", STEP)
+    both = Correlated(links=(link(1), link(2)), lot=min(lot(1), lot(2)))
     several = of(context(1), "", context(2), None, context(1), 7)
-    assert found("updates.*.trace", several) == Correlated(links=(link(1), link(2)))
+    assert found("updates.*.trace", several) == both
     texts = of(context(1), "", context(2))
-    assert found("updates.*.trace", texts) == Correlated(links=(link(1), link(2)))
+    assert found("updates.*.trace", texts) == both
 
 
 def test_what_only_looks_like_a_context_is_none() -> None:
     """Nor where it is met once more."""
     wrong = "00-" + "0" * 32 + f"-{STEP}-01"
     for _ in range(2):
-        assert found("updates.*.trace", of(wrong, context(1))) == Correlated(links=(link(1),))
+        assert found("updates.*.trace", of(wrong, context(1))).links == (link(1),)
         assert found("updates.*.trace", of(wrong, "x" * 1_000)) == Correlated()
+        assert found("updates.*.trace", of("\ud800" * 55, "x" * 55)) == Correlated()
+
+
+def test_a_context_of_a_later_version_or_between_blanks_is_one_of_its_trace() -> None:
+    later = context(1).replace("00-", "01-", 1) + "-more"
+    some = found("updates.*.trace", of(later, f" {context(2)}\t"))
+
+    assert some == Correlated(links=(link(1), link(2)), lot=min(lot(1), lot(2)))
+
+
+def test_only_what_is_sampled_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the others nothing but the least lot is known, for what is called with another rate."""
+    read = []
+    real = sequences._link
+    monkeypatch.setattr(sequences, "_link", lambda text: read.append(text) or real(text))
+    least, second, *_ = order = sorted(range(1, 100), key=lot)
+    several = of(*map(context, range(1, 100)))
+
+    assert found("updates.*.trace", several, lot(second)).links == (link(least),)
+    assert read == [context(least)]
+    assert found("updates.*.trace", several, lot(least)) == Correlated(lot=lot(least))
+    assert read == [context(least)]
+    assert {*found("updates.*.trace", several).links} == {*map(link, order[:MOST_LINKS])}
 
 
 def test_what_has_nothing_there_is_left_out() -> None:

@@ -245,6 +245,15 @@ def test_purposes_beyond_so_many_are_others() -> None:
     assert sums.steps()["others",] == sums.seconds()["others",] == 5
 
 
+def test_what_is_told_for_its_links_is_not_summed() -> None:
+    sums, node = Sums(), Node("n", "p")
+    sums.publish(
+        [RuntimePerformance(node, "f", 0, 9, "1", for_links=each) for each in (False, True)]
+    )
+
+    assert sums.steps() == {("p",): 1}
+
+
 def test_a_program_publishes_what_waits_at_its_end(tmp_path: Path) -> None:
     """One that lasts less than a second has measured all the same, and leaves no state."""
     (tmp_path / "aspects.toml").write_text('[[aspect]]\npointcut = "json.dumps"\n')

@@ -170,7 +170,7 @@ def test_a_runtime_is_a_span_of_its_trace(collector: Collector) -> None:
     publisher = OtlpPublisher(f"{collector.url}/base/", {"X-Key": "secret"})
     steps = [
         a_step(1, parent=STEP, error="ZeroDivisionError"),
-        a_step(2, sequence="4711:5", links=(f"{TRACE}-{STEP}", f"{OTHER}-{STEP}")),
+        a_step(2, sequence="4711:5", links=(f"{TRACE}-{STEP}", f"{OTHER}-{STEP}"), for_links=True),
         RuntimePerformance(NODE, "f", 1_000, None, TRACE),  # half of one is no span
     ]
     assert publisher.publish(steps) == 0
@@ -192,6 +192,8 @@ def test_a_runtime_is_a_span_of_its_trace(collector: Collector) -> None:
     assert other["traceId"] not in (TRACE, OTHER)
     assert [each["traceId"] for each in other["links"]] == [TRACE, OTHER]
     assert "parentSpanId" not in other
+    told = {"key": "servioticy.step.for_links", "value": {"boolValue": True}}
+    assert [told in each["attributes"] for each in (one, other)] == [False, True]
 
 
 def test_counts_and_profiles_are_sums(collector: Collector) -> None:

@@ -17,7 +17,7 @@ from monitoring.analysis.steps import TooMany
 from monitoring.analysis.tracing import traced
 from monitoring.configuration import Aspect
 from monitoring.following import Following
-from monitoring.model import RuntimePerformance
+from monitoring.model import ResourceProfile, RuntimePerformance
 from monitoring.outbox import MOST_BYTES_EACH, Outbox
 from monitoring.sequences import AROUND, LOTS, MOST_LINKS, MOST_LOOKED_AT, lot_of
 from monitoring.weaving import recorder
@@ -189,6 +189,50 @@ def test_a_part_of_a_batch_goes_by_its_own_updates(
 
     purposes = [each.node.node_purpose for each in woven.told()]
     assert purposes == ["whole", "part", "whole"]
+
+
+def test_of_calls_about_whatever_one_in_so_many_is_told_for_itself(
+    woven: Woven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are told for their updates only: with those it were the large batches above all."""
+    sample, numbers = 0.25, iter(range(1_000_000))
+    monkeypatch.setattr(recorder, "fresh", lambda: f"{next(numbers):032x}")
+    woven.weave(Aspect(f"{NAME}.first", sequence=EACH, sample=sample))
+    shares = []
+    for size in (2, 50):
+        for start in range(1_000):
+            first(about(*range(start, start + size)))
+        told = woven.told()
+        assert all((lot_of(each.sequence) >= sample * LOTS) == each.for_links for each in told)
+        assert all(each.links for each in told if each.for_links)
+        shares.append((sum(not each.for_links for each in told), len(told)))
+
+    (small, of_small), (large, of_large) = shares
+    assert 200 < small < 300
+    assert 200 < large < 300
+    assert of_small < of_large
+
+
+def test_a_profile_is_of_calls_that_are_told_for_themselves(
+    woven: Woven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs most, and no trace shows it."""
+    least, second, *_, most = lots(range(50))
+    own = iter([TRACES[most], TRACES[least]])
+    monkeypatch.setattr(recorder, "fresh", lambda: next(own))
+    both = ("runtime", "profile")
+    woven.weave(
+        Aspect(f"{NAME}.first", sequence=EACH, sample=between(least, second), measures=both)
+    )
+    for _ in range(2):
+        first(about(second, least))
+    told = woven.outbox.take(10)
+
+    assert [type(each) for each in told] == [
+        RuntimePerformance,
+        ResourceProfile,
+        RuntimePerformance,
+    ]
 
 
 def test_contexts_are_made_while_anything_is_measured(tmp_path: Path) -> None:
