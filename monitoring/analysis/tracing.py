@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,9 @@ from monitoring.analysis.steps import TooMany, lines
 from monitoring.model import RuntimePerformance
 
 MOST = 10_000
-"""Steps of one trace."""
+"""Steps of one trace, and of the batches that it is in."""
+
+_SEQUENCE = re.compile(rb'"sequence":"([^"]*)"')
 
 
 class TracedStep(msgspec.Struct, frozen=True, rename="camel"):
@@ -29,26 +32,60 @@ class TracedStep(msgspec.Struct, frozen=True, rename="camel"):
     error: str
 
 
-def traced(files: Iterable[Path], trace: str) -> list[TracedStep]:
+def traced(files: Sequence[Path], trace: str) -> list[TracedStep]:
     """Return the steps of a trace, by their beginning. Raises TooMany, OSError.
 
-    What is measured before a step only, or behind it, has no length and is left out.
+    What is measured before a step only, or behind it, has no length and is left out. A batch that
+    it is in brings the steps that are a part of the batch's, but for those about others.
     """
-    decoder = msgspec.json.Decoder(RuntimePerformance)
     needle = trace.encode()
-    found: list[RuntimePerformance] = []
-    for line in lines(files):
-        if needle not in line:
-            continue
+    theirs = _steps(line for line in lines(files) if needle in line)
+    found = [each for each in theirs if _is_of(each, trace)]
+    batches = {each.sequence.encode() for each in found if each.sequence != trace}
+    if batches:
+        found += _parts(found, _steps(_about(batches, lines(files))), trace)
+    return _told(sorted(found, key=lambda each: (each.start, -(each.end or 0))))
+
+
+def _steps(found: Iterable[bytes]) -> Iterator[RuntimePerformance]:
+    decoder = msgspec.json.Decoder(RuntimePerformance)
+    count = 0
+    for line in found:
         try:
             step = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeError):
             continue
-        if step.start is not None and step.end is not None and _is_of(step, trace):
-            found.append(step)
-            if len(found) > MOST:
-                raise TooMany(f"more than {MOST:,} steps: name fewer files")
-    return _told(sorted(found, key=lambda each: (each.start, -(each.end or 0))))
+        if step.start is None or step.end is None:
+            continue
+        count += 1
+        if count > MOST:
+            raise TooMany(f"more than {MOST:,} steps: name fewer files")
+        yield step
+
+
+def _about(sequences: Container[bytes], found: Iterable[bytes]) -> Iterator[bytes]:
+    for line in found:
+        sequence = _SEQUENCE.search(line)
+        if sequence is not None and sequence[1] in sequences:
+            yield line
+
+
+def _parts(
+    batches: Iterable[RuntimePerformance], some: Iterable[RuntimePerformance], trace: str
+) -> list[RuntimePerformance]:
+    """Those of some steps that are a part of these, or of such a part. A call ends, and is told,
+    before the one around it."""
+    by_parent: dict[str, list[RuntimePerformance]] = {}
+    for each in some:
+        if each.parent and not each.links and each.sequence != trace:
+            by_parent.setdefault(each.parent, []).append(each)
+    parts: list[RuntimePerformance] = []
+    waiting = [each.step for each in batches]
+    while waiting:
+        inner = by_parent.pop(waiting.pop(), ())
+        parts += inner
+        waiting += [each.step for each in inner]
+    return parts
 
 
 def _is_of(step: RuntimePerformance, trace: str) -> bool:

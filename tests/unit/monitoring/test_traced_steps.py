@@ -317,6 +317,24 @@ def test_a_trace_is_told_with_its_batches(woven: Woven, tmp_path: Path, capsys) 
     assert cli.main(["monitoring", "trace", "f" * 32, str(file)]) == 1
 
 
+def test_a_trace_is_told_with_what_its_batches_call(woven: Woven, tmp_path: Path) -> None:
+    """As to store them: that says nothing of what it is about. Not what is about others."""
+    woven.weave(
+        Aspect(f"{NAME}.whole", sequence=EACH, purpose="batch"),
+        Aspect(f"{NAME}.first", sequence=EACH, purpose="part"),
+        Aspect(f"{NAME}.Table.second", purpose="store"),
+    )
+    whole(about(0, 1))
+    whole(about(1, 2))
+    found = traced([kept(tmp_path, woven)], TRACES[0])
+
+    assert [(each.purpose, each.depth) for each in found] == [
+        ("batch", 0),
+        ("part", 1),
+        ("store", 1),
+    ]
+
+
 def test_a_trace_of_very_many_steps_is_not_read_into_memory(
     woven: Woven, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
