@@ -31,6 +31,7 @@ from pipeline.state.decided import Decided
 from pipeline.state.partition import Partition
 from pipeline.work import Work
 from sandbox import TookTooLong
+from servioticy.domain.borders import revision_over
 from servioticy.domain.graph import Graph, Whole
 from servioticy.domain.known_streams import is_follower
 from servioticy.domain.pauses import Paused
@@ -141,7 +142,9 @@ def _overflow(work: Work, error: TookTooLong) -> BatchTooSlow | TreeTooSlow:
 def behind(work: Work, graph: Graph) -> Iterator[Verdict]:
     """How computations end that do not begin, as their tenant is too far behind."""
     for each in work.behind:
-        for origin, timestamp, _document, _path in each.roots:
+        for origin, timestamp, document, path in each.roots:
+            if revision_over(document, path):
+                continue  # nobody but followers, of which nothing is told
             for wake in graph.wakes(origin)[:MAX_SHED_NOTED]:
                 composite, trigger = graph.stream(wake.composite), graph.stream(origin)
                 if is_follower(composite):

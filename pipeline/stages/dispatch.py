@@ -58,7 +58,7 @@ def _refused(
     for event in events:
         trigger = region.stream(event.node)
         nodes = region.wiring.nodes
-        for wake in nodes[event.node].wakes[:MAX_SHED_NOTED]:
+        for wake in nodes[event.node].wakes[:MAX_SHED_NOTED] if event.only is None else ():
             if nodes[wake.node].follows:
                 continue
             composite = region.stream(wake.node)

@@ -13,7 +13,7 @@ import orjson
 from pipeline.growth import KeptEntry, NewRow, Verdict
 from servioticy.domain.borders import channel
 from servioticy.domain.emissions import Emission, placed
-from servioticy.domain.known_streams import KnownStream, is_passing, revision_in, takes_back
+from servioticy.domain.known_streams import KnownStream, is_passing, takes_back
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import BorderRecord, BorderUpdate, Source, write
 from servioticy.ports.batches import StoredState, StoredUpdate, StoredVerdict
@@ -103,7 +103,7 @@ def crossings(
     """
     trees: dict[TreeKey, list[NewRow]] = {}
     for row in new:
-        if row[0].read_in and revision_in(row[0], row[2], row[5]) is None:
+        if row[0].read_in and not is_passing(row[0], row[2], row[5]):
             trees.setdefault(row[3], []).append(row)
     found = []
     for (offset, tree), rows_ in trees.items():

@@ -18,6 +18,7 @@ from pipeline.growth import (
 )
 from pipeline.work import LoggedUpdate
 from sandbox.trees import FOLLOWERS, NOBODY, Event, Path
+from servioticy.domain.borders import revision_over
 from servioticy.domain.known_streams import (
     Entry,
     KnownStream,
@@ -77,11 +78,16 @@ class BatchState:
         not made anything of yet."""
 
     def enter(self, entries: Iterable[Sequence[Sequence[Entry]]]) -> None:
-        """Let the roots of each tree wait for the regions that each of them enters."""
+        """Let the roots of each tree wait for the regions that each of them enters.
+
+        Revisions that have come over a border wake those that follow them.
+        """
         for number, (roots, theirs) in enumerate(zip(self._roots, entries, strict=True)):
+            is_input = self._updates[number].is_input
             for root, regions in zip(roots, theirs, strict=True):
                 if regions:
-                    self._enter(number, root, regions)
+                    is_revision = is_input and revision_over(root[2], root[3]) is not None
+                    self._enter(number, root, regions, FOLLOWERS if is_revision else None)
 
     def _enter(
         self, number: int, update: NewUpdate, entries: Sequence[Entry], only: int | None = None
@@ -204,9 +210,12 @@ class BatchState:
         """The last updates of inputs from outside that are kept, where they are other ones."""
         found: dict[KnownStream, LastUpdate] = {}
         for each, roots in zip(self._updates, self._roots, strict=True):
-            for stream, timestamp, document, _path, _state in roots if each.is_input else ():
+            for stream, timestamp, document, path, _state in roots if each.is_input else ():
                 if stream.keeper is None:
                     continue
+                revision = revision_over(document, path)
+                if revision is not None and revision.takes_back:
+                    continue  # what follows is computed from it all the same, as in its tenant
                 last = found.get(stream) or self._before.get(stream.ref)
                 if last is None or becomes_last(timestamp, last.timestamp):
                     found[stream] = LastUpdate(timestamp, document)

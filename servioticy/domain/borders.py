@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
+from sandbox.revisions import Revision, revision_of
 from servioticy.domain.model import (
     Composite,
     Definition,
@@ -51,6 +52,12 @@ def partition_of(channel: int) -> int:
 def entered(path: Path, reader: int) -> Path:
     """Return the place in a reader's tree of what has this path through its provider's."""
     return (*path, BORDER + reader)
+
+
+def revision_over(document: bytes, path: Path) -> Revision | None:
+    """Return which revision an update is that has come over a border by this path; None: it is
+    none. What its provider has got from outside is none, whatever it says of itself."""
+    return revision_of(document) if len(path) > 1 else None
 
 
 def borders(path: Path) -> int:

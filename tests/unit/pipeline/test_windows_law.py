@@ -108,6 +108,19 @@ FOLLOW: dict[str, tuple[dict[str, tuple[str, ...]], set[str], set[str]]] = {
 }
 """With those that follow revisions."""
 REVISED = [name for name, each in CUTS.items() if each.lateness]
+FOLLOWS_OVER_A_BORDER = {
+    "version": "0.2.0",
+    "groups": {"g": {"soIds": ["so"], "stream": "c0"}},
+    "streams": {
+        "f0": {
+            "follow": True,
+            "channels": {"v": {"type": "number", "current-value": "function(g){return 1}"}},
+        },
+        "copy": {
+            "channels": {"v": {"type": "number", "current-value": "function(g){return 1}"}},
+        },
+    },
+}
 
 
 def key_of(shape: Shape) -> dict[str, Any]:
@@ -236,17 +249,12 @@ def assert_as_interpreted(
         if isinstance(record, UpdateRecord | TickRecord) and record.service_object == id_:
             plain.take(record)
     names = {number: ref for ref, number in state.streams.items()}
-    stored = {
-        (names[row.stream_id][1], row.timestamp): value_of(row.document)
-        for _partition, row in state.updates.values()
-        if names[row.stream_id][0] == id_
-    }
     emitted = [
         (each.stream, each.timestamp, value_of(bytes(each.update)), revision_of(each.update))
         for each in state.emitted
         if each.service_object == id_
     ]
-    assert stored == plain.stored
+    assert has(platform, id_) == plain.stored
     if all_:
         assert emitted == plain.emitted
     else:  # what is early is kept nowhere, so it may be lost
@@ -288,11 +296,49 @@ def test_what_follows_revisions_follows_from_the_log(data, graph) -> None:
     takes_a_log(data, reads, shapes, follow)
 
 
+@LAW
+@given(data=st.data(), graph=st.sampled_from(["one", "two inputs", "a chain"]))
+def test_who_follows_over_a_border_has_what_is_there_in_the_end(data, graph) -> None:
+    """Whoever dies, and whatever is put off: also what is told again, and what is taken back."""
+    reads, windowed = GRAPHS[graph]
+    shapes = {name: CUTS[data.draw(st.sampled_from(REVISED))] for name in sorted(windowed)}
+    platform = takes_a_log(data, reads, shapes, is_followed=True)
+
+    results = {at: value for (stream, at), value in has(platform, "so").items() if stream == "c0"}
+    finals = {
+        each.timestamp: value_of(bytes(each.update))
+        for each in platform.state.emitted
+        if (each.service_object, each.stream) == ("so", "c0") and not revision_of(each.update)
+    }
+    assert has(platform, "follows") == {
+        ("f0", at): followed_value([value]) for at, value in results.items()
+    } | {("copy", at): value + 1 for at, value in finals.items()}
+
+
+def has(platform: MemoryPlatform, id_: str) -> dict[tuple[str, int], int]:
+    """What is stored of a Service Object, by stream and timestamp."""
+    names = {number: ref for ref, number in platform.state.streams.items()}
+    return {
+        (names[row.stream_id][1], row.timestamp): value_of(row.document)
+        for _partition, row in platform.state.updates.values()
+        if names[row.stream_id][0] == id_
+    }
+
+
 def takes_a_log(
-    data: Any, reads: Any, shapes: dict[str, Shape], follow: Collection[str] = ()
-) -> None:
+    data: Any,
+    reads: Any,
+    shapes: dict[str, Shape],
+    follow: Collection[str] = (),
+    *,
+    is_followed: bool = False,
+) -> MemoryPlatform:
+    """`is_followed`: another tenant's Service Object follows `so/c0`."""
     draw = data.draw
     platform = platform_with(reads, shapes, follow)
+    if is_followed:
+        tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("follows"))
+        platform.changes.create(new_service_object(tenant, "follows", FOLLOWS_OVER_A_BORDER))
     deaths = draw(
         st.dictionaries(st.integers(1, 12), st.sampled_from(["before", "after"]), max_size=2)
     )
@@ -308,6 +354,7 @@ def takes_a_log(
         now=lambda: now[0],
     )
     runs.take(0, 0)
+    _finish(runs)
     clock = BASE * 1000
     puts = st.tuples(
         st.just("put"), st.sampled_from(["d0", "d1"]), st.integers(-6, 3), st.integers(0, 99)
@@ -327,14 +374,19 @@ def takes_a_log(
                 put(platform, id_, stream, clock // 1000 + number, value, clock)
         if draw(st.integers(0, 3)) == 0:
             _taken_in(runs)
-    _taken_in(runs)
-    while True:  # what waited may have set times that have come by now
-        runs.finish()
-        if platform.state.progress[0].next_offset == len(platform.state.log[0]):
-            break
-        _taken_in(runs)
+    _finish(runs)
     for id_ in ("so", "other"):
         assert_as_interpreted(platform, id_, reads, shapes, follow, all_=not died)
+    return platform
+
+
+def _finish(runs: Runs) -> None:
+    """What waited may have set times that have come by now, or have crossed a border."""
+    while True:
+        _taken_in(runs)
+        runs.finish()
+        if runs.platform.state.progress[0].next_offset == len(runs.platform.state.log[0]):
+            return
 
 
 def _taken_in(runs: Runs) -> None:
