@@ -9,7 +9,11 @@ from typing import Any
 from flaky_receiver import FlakyReceiver
 from running_platform import RunningPlatform, until
 
+from command import found
 from servioticy.domain.model import StreamRef
+from servioticy.settings import load
+from servioticy.storage.database import Database
+from servioticy.storage.tenants import PostgresTenants
 
 BASE = 1_700_000_000_000
 """A whole minute, in ms."""
@@ -43,6 +47,7 @@ DOCUMENT = {
 
 BILL = {
     "version": "0.2.0",
+    "public": "true",
     "streams": {
         "meter": {"channels": {"v": {"type": "number"}}},
         "price": {"channels": {"v": {"type": "number"}}},
@@ -173,3 +178,48 @@ def test_what_follows_is_told_again_for_then_by_what_else_was_known_then(
     status, _headers, body = platform.request("GET", f"/{id_}/streams/cost/lastUpdate")
     assert status == 200
     assert marked(json.loads(body)["data"][0]) == kept[-1], "the last one is what it was"
+
+
+def test_a_neighbour_that_follows_is_told_again_over_the_border(platform: RunningPlatform) -> None:
+    """And who only reads is not."""
+    database = Database(found.of(load({}, {"data": str(platform.data)})).store.dsn)
+    token = PostgresTenants(database).create_tenant("a neighbour that follows")
+    database.close()
+    id_ = platform.create(BILL)
+    code = "function(hour){return 2 * iot.value(hour, 'v')}"
+    channels = {"v": {"type": "number", "current-value": code}}
+    wanted = {
+        "version": "0.2.0",
+        "groups": {"hour": {"soIds": [id_], "stream": "hour"}},
+        "streams": {
+            "follows": {"follow": True, "channels": channels},
+            "reads": {"channels": channels},
+        },
+    }
+    status, _, body = platform.request("POST", "/", wanted, token)
+    assert status == 201, body
+    reader = json.loads(body)["id"]
+
+    def told(path: str) -> Any:
+        status, _, body = platform.request("GET", f"/{reader}/streams/{path}", token=token)
+        return json.loads(body) if status == 200 else {}
+
+    def is_fed() -> bool:
+        inputs = told("follows/status").get("fromOutside", {}).get("inputs", ())
+        return [each["state"] for each in inputs] == ["open"]
+
+    def kept(stream: str) -> list[tuple[Any, ...]]:
+        return [marked(each) for each in told(stream).get("data", ())]
+
+    until(is_fed, 60)
+    meter = StreamRef(id_, "meter")
+    for at, value in ((1000, 2), (12_000, 0)):
+        platform.put(meter, BASE + at, v=value)
+    until(lambda: kept("follows") == kept("reads") == [(9_999, 4, None)], 60)
+    for at, value in ((3000, 3), (4000, 1), (23_000, 0)):
+        platform.put(meter, BASE + at, v=value)
+    until(lambda: (19_999, 0, None) in kept("reads"), 60)
+    until(lambda: (19_999, 0, None) in kept("follows"), 60)
+
+    assert kept("follows") == [(9_999, 12, 2), (19_999, 0, None)]
+    assert kept("reads") == [(9_999, 4, None), (19_999, 0, None)]

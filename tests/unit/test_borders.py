@@ -15,6 +15,7 @@ from servioticy.domain.borders import (
     members,
     outside_inputs,
     reading,
+    revision_over,
     with_inputs,
 )
 from servioticy.domain.model import InputFromOutside, InputRef, ServiceObject, StreamRef
@@ -42,6 +43,15 @@ def test_a_path_tells_how_many_borders_it_has_crossed() -> None:
     assert borders(()) == borders((0, 5, 2**40 - 1)) == 0
     assert borders(entered((1, 2), 9)) == 1
     assert borders((*entered(entered((3,), 9), 2), 4)) == 2
+
+
+def test_what_is_sent_over_a_border_is_no_revision_whatever_it_says() -> None:
+    """What a provider's windows tell again is one."""
+    document = b'{"channels":{},"lastUpdate":9,"revision":2}'
+
+    assert revision_over(document, entered((), 9)) is None
+    assert revision_over(document, entered((0, 0), 9)) == (2, False, False)
+    assert revision_over(b'{"channels":{},"lastUpdate":9}', entered((0, 0), 9)) is None
 
 
 @pytest.mark.parametrize("reader", [0, 1, 2**31 - 1])
