@@ -20,6 +20,7 @@ from servioticy.metrics.names import (
     RECORDS,
     SANDBOX_FRAMES,
     SANDBOX_KILLS,
+    SANDBOX_WORKERS,
     STAGE_SECONDS,
     STORED_UPDATES,
     TENANT_OVER,
@@ -44,6 +45,10 @@ class Sandboxes(Protocol):
     def kills(self) -> dict[str, int]:
         """Processes ended for what ran in them, by kind."""
 
+    @property
+    def workers(self) -> int:
+        """Processes that tenants have now."""
+
 
 class TaskMetrics:
     """What the tasks of one process count: once for a batch, after it is stored."""
@@ -63,6 +68,7 @@ class TaskMetrics:
         registry.observe(TENANT_PUT_OFF, lambda: self._pressing_by(lambda each: each.waiting))
         registry.observe(TENANT_OVER, lambda: self._pressing_by(lambda each: each.over_seconds))
         registry.observe(SANDBOX_FRAMES, lambda: sandboxes.frames)
+        registry.observe(SANDBOX_WORKERS, lambda: sandboxes.workers)
         registry.observe(SANDBOX_KILLS, lambda: {(k,): n for k, n in sandboxes.kills.items()})
 
     def stored(self, batch: Batch) -> None:

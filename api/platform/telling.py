@@ -117,6 +117,7 @@ def shown(found: Mapping[str, Samples], lacks: Mapping[str, str]) -> dict[str, A
         ],
         "pressing": _pressing(pipeline),
         "sandbox": {
+            "workers": int(_sum(pipeline, "servioticy_sandbox_workers")),
             "frames": int(_sum(pipeline, "servioticy_sandbox_frames_total")),
             "kills": _counts(pipeline, "servioticy_sandbox_kills_total", "kind"),
         },

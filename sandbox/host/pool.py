@@ -165,6 +165,11 @@ class SandboxPool:
         return self._shared.frames
 
     @property
+    def workers(self) -> int:
+        """Return how many processes tenants have now. Does not wait for what runs."""
+        return len(self._workers)
+
+    @property
     def kills(self) -> dict[str, int]:
         """Return how many processes were ended for what ran in them so far, by kind."""
         return dict(self._shared.kills)

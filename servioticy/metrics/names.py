@@ -248,6 +248,12 @@ SANDBOX_KILLS = Metric(
     "sandbox processes ended for what ran in them; kind is `timeout`, `oom`, `crash` or `error`",
     ("kind",),
 )
+SANDBOX_WORKERS = Metric(
+    "servioticy_sandbox_workers",
+    "gauge",
+    "pipeline",
+    "sandbox processes that tenants have now, each one of its own",
+)
 LOOP_LAG = Metric(
     "servioticy_loop_lag_seconds",
     "histogram",

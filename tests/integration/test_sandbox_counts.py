@@ -16,7 +16,7 @@ def test_frames_and_kills_are_counted() -> None:
     pool = a_pool(allow_list=False, budget_ms=500)
     try:
         pool.grow("tenant", [a_call(a_formula("$0+1"), an_event())])
-        assert (pool.frames, pool.kills) == (1, {})
+        assert (pool.frames, pool.kills, pool.workers) == (1, {}, 1)
         bad = a_call(a_formula("(function(){for(;;);})()"), an_event())
         running = threading.Thread(target=pool.grow, args=("tenant", [bad]))
         running.start()
@@ -26,5 +26,7 @@ def test_frames_and_kills_are_counted() -> None:
 
         assert pool.frames > 1
         assert set(pool.kills) == {"timeout"}
+        pool.close()
+        assert pool.workers == 0
     finally:
         pool.close()

@@ -27,6 +27,7 @@ servioticy_tenant_over_share_seconds{partition="1",tenant="6"} 0.5
 servioticy_sandbox_kills_total{kind="timeout"} 2.0
 servioticy_sandbox_kills_total{kind="oom"} 0.0
 servioticy_sandbox_frames_total 90.0
+servioticy_sandbox_workers 3.0
 servioticy_computations_total{verdict="emitted"} 80.0
 """,
 }
@@ -63,7 +64,7 @@ def test_what_programs_tell_stands_together() -> None:
         {"tenant": 5, "partition": 0, "putOff": 3, "overSeconds": 0.0},
         {"tenant": 6, "partition": 1, "putOff": 0, "overSeconds": 0.5},
     ]
-    assert told["sandbox"] == {"frames": 90, "kills": {"timeout": 2}}
+    assert told["sandbox"] == {"workers": 3, "frames": 90, "kills": {"timeout": 2}}
     assert told["computations"] == {"emitted": 80}
     assert told["restingTenants"] == 2
 

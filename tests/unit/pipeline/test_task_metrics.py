@@ -24,6 +24,7 @@ class Sandboxes:
     """A pool that has run something."""
 
     frames = 4
+    workers = 2
     kills = {"oom": 1, "timeout": 2}
 
 
@@ -67,6 +68,7 @@ def test_a_batch_is_counted(registry: Registry, tasks: TaskMetrics) -> None:
     assert found['servioticy_computations_total{verdict="stale"}'] == 3
     assert found['servioticy_stage_seconds_total{stage="fetch"}'] == 0.75
     assert found["servioticy_sandbox_frames_total"] == 4
+    assert found["servioticy_sandbox_workers"] == 2
     assert found['servioticy_sandbox_kills_total{kind="timeout"}'] == 2
     assert WAITING not in found
 
