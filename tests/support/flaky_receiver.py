@@ -37,6 +37,8 @@ class FlakyReceiver:
         self.failed = 0
         self.is_away = False
         """Takes nothing for now."""
+        self.away = HTTPStatus.SERVICE_UNAVAILABLE
+        """What it says then."""
         self._chance = random.Random(7)
         self._row: defaultdict[str, int] = defaultdict(int)
         self._lock = threading.Lock()
@@ -70,7 +72,7 @@ class FlakyReceiver:
     def _take(self, path: str, id_: str, body: bytes) -> int:
         with self._lock:
             if self.is_away:
-                return HTTPStatus.SERVICE_UNAVAILABLE
+                return self.away
             if self._row[path] < MAX_IN_A_ROW and self._chance.random() < self.failing:
                 self._row[path] += 1
                 self.failed += 1

@@ -16,7 +16,7 @@ import pytest
 import waiting
 from api_builders import NOW, Caller, Platform, Served
 from browsing import Person, browser, person
-from console_visits import csrf
+from console_visits import checked, csrf
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser
 from real_issuer import AUDIENCE, RealIssuer, real_issuer
@@ -25,9 +25,11 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from api.console import by_issuer
+from api.console.mount import Mount
 from api.http.attempts import MOST as ATTEMPTS
 from sandbox.text import argument_names
 from servioticy.embedded import tcp_ports as ports
+from servioticy.errors import Unavailable
 from servioticy.identity import renewing, sign_ins
 from servioticy.identity.addresses import AddressesOfPersons
 from servioticy.identity.issuers import with_persons
@@ -145,6 +147,46 @@ def test_a_person_signs_in_acts_for_its_tenant_and_signs_out(
     page = client.get(left.headers["Location"]).text
     assert f'href="{issuer.url}/session/end?client_id=dashboard"' in page
     assert client.get("/console/session").status_code == 401
+
+
+def test_both_ways_are_as_their_contract_says(
+    served: Served,
+    client: FlaskClient,
+    tenant: Caller,
+    issuer: RealIssuer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each answer that schemas/console.json tells, and no route beside them."""
+    mount = served.app.wsgi_app
+    assert isinstance(mount, Mount)
+    begin, callback = ("POST", "/console/sign-in/issuer"), ("GET", CALLBACK)
+    rules = {
+        (method, rule.rule)
+        for rule in mount.rules()
+        if rule.rule.startswith("/console/sign-in/")
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+    assert rules == {begin, callback}
+
+    from_another = {"Sec-Fetch-Site": "cross-site"}
+    checked(client.post(begin[1], data={}, headers=from_another), *begin, 403)
+    checked(client.post(begin[1], data={"tenant": "ours"}), *begin, 200)
+    checked(client.get(CALLBACK, query_string={"code": "x", "state": "made up"}), *callback, 400)
+    state = begun(client).params["state"]
+    checked(client.get(CALLBACK, query_string={"code": "x", "state": state}), *callback, 403)
+    checked(signed_in(client, issuer), *callback, 200)
+    checked(client.get(CALLBACK), *callback, 303)
+
+    def away(*_: Any) -> Any:
+        raise Unavailable("the issuer")
+
+    other = served.app.test_client()
+    back = issuer.back(begun(other), "alice")
+    login = getattr(served.platform.ports.addresses, "login", None)
+    monkeypatch.setattr(login, "granted", away)
+    checked(finished(other, back), *callback, 503)
+    monkeypatch.setattr(login, "begin", away)
+    checked(other.post(begin[1], data={}), *begin, 503)
 
 
 def test_what_has_begun_is_kept_by_the_browser_alone(
