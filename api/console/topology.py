@@ -44,6 +44,10 @@ SOURCES = 200
 """Streams that a stream that is found is computed from itself, of which a page tells."""
 
 
+INSIDE = 2_000
+"""Derived streams in folded boxes of which a page is told, as a box has their colours."""
+
+
 class Box(NamedTuple):
     """What stands in a place of the page: a stream, or several."""
 
@@ -59,6 +63,8 @@ class Box(NamedTuple):
     """by which it is opened"""
     is_found: bool
     """whether it is looked for, or has something that is"""
+    inside: Mapping[str, list[str]]
+    """of ours that are derived in it, by Service Object, as many as a page is told of"""
 
 
 class Node(NamedTuple):
@@ -216,7 +222,8 @@ def add(app: Flask) -> None:
         drawn = folded(
             graph.nodes, graph.edges, lambda key: key.partition("/")[0], set(opened), MOST, alone
         )
-        boxes = {key: _box(key, members, graph) for key, members in drawn.boxes.items()}
+        inside = shared_out(map(len, drawn.boxes.values()), INSIDE)
+        boxes = {key: _box(key, members, graph, inside) for key, members in drawn.boxes.items()}
         lines = sorted(drawn.edges)[:LINES]
         layout = laid_out(boxes, lines)
         watched = list(dict.fromkeys(n.service_object for n in graph.nodes.values() if n.is_ours))
@@ -244,12 +251,30 @@ def add(app: Flask) -> None:
         )
 
 
+def shared_out(sizes: Iterable[int], most: int) -> int:
+    """Return how many of each box are told, so that all together are no more than `most`.
+
+    What small boxes leave the others have.
+    """
+    left = most
+    several = sorted(size for size in sizes if size > 1)
+    for number, size in enumerate(several):
+        each = left // (len(several) - number)
+        if size > each:
+            return each
+        left -= size
+    return most
+
+
 def _is_folded(drawn: Folded) -> bool:
     return any(len(members) > 1 for members in drawn.boxes.values())
 
 
-def _box(key: str, members: list[str], graph: Graph) -> Box:
-    """Return how a box looks; one of several streams is derived if all of them are."""
+def _box(key: str, members: list[str], graph: Graph, inside: int) -> Box:
+    """Return how a box looks; one of several streams is derived if all of them are.
+
+    `inside`: of so many streams of a box it is told which they are.
+    """
     first = graph.nodes[members[0]]
     if len(members) == 1 and key == members[0]:
         name = first.name
@@ -262,6 +287,7 @@ def _box(key: str, members: list[str], graph: Graph) -> Box:
             first.is_ours,
             "",
             key in graph.found,
+            {},
         )
     nodes = [graph.nodes[each] for each in members]
     devices = len({each.service_object for each in nodes})
@@ -276,4 +302,12 @@ def _box(key: str, members: list[str], graph: Graph) -> Box:
         all(each.is_ours for each in nodes),
         key,
         found > 0,
+        _by_object([each for each in nodes if each.is_derived and each.is_ours][:inside]),
     )
+
+
+def _by_object(nodes: Iterable[Node]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for each in nodes:
+        found[each.service_object].append(each.stream)
+    return dict(found)

@@ -49,6 +49,22 @@ class Cellar:
         id_: str = self.ask("POST", "/", document)["id"]
         return id_
 
+    def create_alarms(self) -> None:
+        """Make three streams of what the device sends: each ends otherwise."""
+        ends = {"loud": "return 1", "silent": "return null", "broken": "return air.no.such.thing"}
+        streams = {
+            name: {
+                "channels": {"v": {"type": "number", "current-value": f"function(air) {{{code}}}"}}
+            }
+            for name, code in ends.items()
+        }
+        groups = {"air": {"soIds": [self.device], "stream": "air"}}
+        self.ask(
+            "POST",
+            "/",
+            {"version": "0.2.0", "name": "Alarms", "groups": groups, "streams": streams},
+        )
+
     def subscribe(self, wanted: dict[str, Any]) -> str:
         """Subscribe to what the device sends; return the id."""
         path = f"/{self.device}/streams/air/subscriptions"

@@ -5,6 +5,13 @@ import { Live } from "./live.js";
 const SECONDS = 10;
 const STATUS_PAUSE = 15000;
 const AT_ONCE = 4;
+/** Streams inside of boxes that are looked at together. */
+const A_ROUND = 200;
+/** How a computation ends, the worst last: as classes of boxes, and in words. */
+const KINDS = ["went", "nothing", "wrong"];
+const WORDS = ["ended in an update", "in nothing", "went wrong"];
+/** Pixels between the edge of a box and its bar. */
+const INSET = 12;
 
 const graph = document.querySelector("[data-watched]");
 const { harmless, made } = graph === null ? {} : JSON.parse(graph.dataset.verdicts);
@@ -13,6 +20,12 @@ const nodes = [...document.querySelectorAll(".node")];
 const counted = ({ object, name }) => `${object}/${name ?? "*"}`;
 const counts = new Map(nodes.map((each) => [counted(each.dataset), []]));
 const begun = Date.now();
+const boxes = nodes.filter((each) => "inside" in each.dataset).map((node) => ({
+  node,
+  label: node.getAttribute("aria-label"),
+  streams: Object.entries(JSON.parse(node.dataset.inside)).flatMap(([object, names]) => names.map((name) => ({ object, name, kind: null }))),
+}));
+const inside = boxes.flatMap((box) => box.streams.map((stream) => ({ box, stream })));
 
 /** Write how many updates a second came lately. */
 function tell() {
@@ -27,24 +40,54 @@ function tell() {
   }
 }
 
-async function look(node) {
-  const { object, name } = node.dataset;
+/** Return how the last computation of a stream ended: a class of its box; null where nobody knows. */
+async function ending({ object, name }) {
   const path = `${encodeURIComponent(object)}/streams/${encodeURIComponent(name)}/status`;
   const answer = await fetch(`${document.body.dataset.root}/api/${path}`).catch(() => null);
-  if (answer === null || !answer.ok) return;
+  if (answer === null || !answer.ok) return null;
   const { verdicts } = await answer.json();
   const newest = verdicts.reduce((one, each) => (one === null || each.last.timestamp >= one.last.timestamp ? each : one), null);
-  const verdict = newest?.verdict;
-  node.classList.toggle("went", verdict === made);
-  node.classList.toggle("nothing", verdict !== made && harmless.includes(verdict));
-  node.classList.toggle("wrong", verdict !== undefined && verdict !== made && !harmless.includes(verdict));
+  if (newest === null) return null;
+  if (newest.verdict === made) return "went";
+  return harmless.includes(newest.verdict) ? "nothing" : "wrong";
+}
+
+function show(node, kind) {
+  for (const each of KINDS) node.classList.toggle(each, each === kind);
+}
+
+/** Give a box the colours of what is inside: a bar of all of them, and for its edge the worst. */
+function showInside({ node, label, streams }) {
+  const known = streams.filter(({ kind }) => kind !== null);
+  const counts = KINDS.map((kind) => known.filter((each) => each.kind === kind).length);
+  const bar = [...node.querySelectorAll(".part")];
+  const width = node.querySelector("rect").width.baseVal.value - 2 * INSET;
+  let x = node.querySelectorAll("rect")[1].x.baseVal.value + INSET;
+  bar.forEach((part, n) => {
+    const share = known.length === 0 ? 0 : (width * counts[n]) / known.length;
+    part.setAttribute("x", x);
+    part.setAttribute("width", share);
+    x += share;
+  });
+  show(node, KINDS.findLast((_, n) => counts[n] > 0));
+  const said = WORDS.map((words, n) => `${counts[n]} ${words}`).filter((_, n) => counts[n] > 0);
+  if (said.length > 0) node.setAttribute("aria-label", `${label}; ${said.join(", ")}`);
 }
 
 async function lookAtAll() {
   for (;;) {
-    const waiting = nodes.filter((each) => "derived" in each.dataset);
+    const alone = nodes.filter((each) => "derived" in each.dataset);
+    const waiting = alone.map((node) => async () => show(node, await ending(node.dataset)));
+    // In turn, as there may be thousands: so a round asks no more than of a page without boxes.
+    for (const each of inside.splice(0, A_ROUND)) {
+      inside.push(each);
+      waiting.push(async () => {
+        each.stream.kind = (await ending(each.stream)) ?? each.stream.kind;
+        showInside(each.box);
+      });
+    }
     const work = async () => {
-      for (let node = waiting.shift(); node !== undefined; node = waiting.shift()) await look(node);
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
     };
     if (!document.hidden) await Promise.all(Array.from({ length: AT_ONCE }, work));
     await new Promise((resolve) => { setTimeout(resolve, STATUS_PAUSE); });

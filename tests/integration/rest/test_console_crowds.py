@@ -7,6 +7,7 @@ more: what is shown is folded, found by name, and leafed through.
 from __future__ import annotations
 
 import html
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -117,6 +118,14 @@ def test_the_topology_has_a_box_for_each_device(crowd: Crowd) -> None:
     assert "There are 10,100 streams here" in page
     assert "Not all of it is shown" not in page
     assert page.count("<path d=") == DEVICES
+
+
+def test_a_box_knows_what_is_derived_in_it(crowd: Crowd) -> None:
+    """As its colours are those of what is inside; what devices send has none."""
+    (inside,) = re.findall('data-inside="([^"]*)"', crowd.page("topology"))
+    assert json.loads(html.unescape(inside)) == {
+        crowd.means: [f"mean {number}" for number in range(100)]
+    }
 
 
 def test_a_box_that_is_opened_shows_as_much_as_may_be(crowd: Crowd) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from api.console.folding import LIKE, folded
+from api.console.topology import shared_out
 
 NAMES = [f"{device}/{stream}" for device in "abcd" for stream in "xyz"]
 edges = some.sets(some.tuples(some.sampled_from(NAMES), some.sampled_from(NAMES)), max_size=20)
@@ -81,3 +82,16 @@ def test_no_stream_stands_twice_and_no_more_boxes_than_may_be(
     assert len(placed) == len(set(placed))
     assert found.is_cut == (len(placed) < len(NAMES))
     assert all(left in found.boxes and right in found.boxes for left, right in found.edges)
+
+
+@given(some.lists(some.integers(min_value=0, max_value=50), max_size=20), some.integers(20, 300))
+def test_what_is_told_of_boxes_is_shared_out(sizes: list[int], most: int) -> None:
+    """All together no more than may be; who is not told whole has no less than any other."""
+    each = shared_out(sizes, most)
+    told = [min(size, each) for size in sizes if size > 1]
+
+    assert sum(told) <= most
+    if sum(size for size in sizes if size > 1) <= most:
+        assert told == [size for size in sizes if size > 1]
+    else:
+        assert sum(told) > most - len(told)
