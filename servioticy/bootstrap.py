@@ -26,6 +26,7 @@ from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader, LogEnds, wait_until_led
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.emitter import Emitter
+from servioticy.messaging.log_records import LogRecords
 from servioticy.messaging.log_writer import LogWriter
 from servioticy.messaging.stretches import Appender, Stretches
 from servioticy.parts import connect as connect
@@ -82,6 +83,7 @@ class KafkaLog:
         seconds = settings.log.accept_timeout_seconds
         self._writer = LogWriter(kafka(settings), topics(settings), seconds)
         self._ends = log_ends(settings)
+        self._records = LogRecords(kafka(settings), topics(settings))
         self._partitions, self._asked_at = 0, 0.0
 
     def append(self, partition: int, record: LogRecord) -> int:
@@ -97,6 +99,10 @@ class KafkaLog:
     def others_at(self, partition: int) -> float:
         """Return when a record of another writer was last met there; by the monotonic clock."""
         return self._writer.others_at(partition)
+
+    def record(self, caller: int, partition: int, offset: int) -> LogRecord | None:
+        """Return what stands there; None where nothing does. Raises Unavailable."""
+        return self._records.record(caller, partition, offset)
 
     @contextmanager
     def _whole_before(self, partitions: Collection[int]) -> Iterator[None]:

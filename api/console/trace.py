@@ -46,6 +46,8 @@ class Node(NamedTuple):
     is_bad: bool
     timestamp: int | None
     """of what was made"""
+    after: int | None = None
+    """ms from when the update was accepted, or else stored, until this was stored, if known"""
 
 
 def add(app: Flask) -> None:
@@ -102,7 +104,9 @@ def _nodes(trace: dict[str, Any], names: Names) -> dict[str, Node]:
     service_object, _, stream = trace["stream"].partition("/")
     name, is_ours = names.of(service_object)
     origin = Node(service_object, stream, name, is_ours, "", is_bad=False, timestamp=None)
-    nodes = {trace["stream"]: origin._replace(timestamp=trace["lastUpdate"])}
+    began = trace.get("acceptedAt", trace.get("storedAt"))
+    after = _after(trace, began) if "acceptedAt" in trace else None
+    nodes = {trace["stream"]: origin._replace(timestamp=trace["lastUpdate"], after=after)}
     for step in trace["steps"]:
         before = nodes.get(step["stream"])
         if before is not None and before.ending in ("", EMITTED):
@@ -114,5 +118,12 @@ def _nodes(trace: dict[str, Any], names: Names) -> dict[str, Node]:
         name, is_ours = names.of(service_object)
         is_bad = verdict is not None and verdict not in HARMLESS
         ending, made = verdict or "no output", step.get("lastUpdate")
-        nodes[step["stream"]] = Node(service_object, stream, name, is_ours, ending, is_bad, made)
+        nodes[step["stream"]] = Node(
+            *(service_object, stream, name, is_ours, ending, is_bad, made), _after(step, began)
+        )
     return nodes
+
+
+def _after(update: dict[str, Any], began: int | None) -> int | None:
+    stored = update.get("storedAt")
+    return None if stored is None or began is None else stored - began

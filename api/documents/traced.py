@@ -26,6 +26,11 @@ class Made(NamedTuple):
     """in bytes"""
     channels: Mapping[str, Any] | None
     """None where it is too long to be told"""
+    partition: int
+    offset: int
+    """of the record of the log that it was made from"""
+    stored_at: int | None
+    """ms since 1970; None where the server does not keep that, or not any more"""
 
 
 class Noted(NamedTuple):
@@ -68,14 +73,14 @@ class TracedStore:
         """Return those of the updates that are stored."""
         names, values = self._asked(wanted)
         found = {}
-        for stream_id, at, version, size, document in self._traces.rows(
+        for stream_id, at, version, size, document, *when in self._traces.rows(
             "at", **values, bytes=UPDATE_BYTES
         ):
             shown = None
             if document is not None and size <= self._left:
                 shown = orjson.loads(document)["channels"]
                 self._left -= size
-            found[names[stream_id], at] = Made(version, size, shown)
+            found[names[stream_id], at] = Made(version, size, shown, *when)
         return found
 
     def newest_until(self, wanted: Iterable[At]) -> dict[At, Timestamp]:

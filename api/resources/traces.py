@@ -19,11 +19,17 @@ from api.resources.status import FOR_NOTHING
 from api.services import Services
 from servioticy.domain.access import Right, readable, seen_by
 from servioticy.domain.graph import Graph
-from servioticy.domain.model import ServiceObject, StreamRef
+from servioticy.domain.model import ServiceObject, StreamRef, Timestamp
+from servioticy.domain.records import UpdateRecord
+from servioticy.domain.traces import id_of
 from servioticy.domain.windowed import as_one
+from servioticy.errors import Unavailable
+from servioticy.ports.log import ReadableLog
 from servioticy.refusals import NotFound
 
 NEWEST = -1
+SKEW_MS = 60_000
+"""The clocks of the API and of Postgres may be apart by so much."""
 MOST_HINTS = 20
 """Each asks the store which of its inputs are gone."""
 
@@ -59,13 +65,16 @@ def blueprint(services: Services) -> Blueprint:
         found, complete = understood(below, services)
         known = readable(found)
         graph = Graph(map(as_one, known))
+        accepted = _accepted(address.caller, origin, at, made, services.ports.log)
+        since = accepted.get("acceptedAt", 0)
         tracing = Tracing((origin, at), graph, store, seen_by(address.caller, known))
         hint = _hints(known, address.caller, services)
         told = {
             "stream": str(origin),
             "lastUpdate": at,
-            **_update(made),
-            "steps": [_step(each, hint) for each in tracing.steps],
+            **_update(made, since),
+            **accepted,
+            "steps": [_step(each, hint, since) for each in tracing.steps],
             "hidden": len(tracing.hidden),
         }
         more = {} if complete and tracing.complete else {"complete": False}
@@ -74,13 +83,37 @@ def blueprint(services: Services) -> Blueprint:
     return routes
 
 
-def _update(made: Made) -> dict[str, Any]:
-    """Return what is told of a stored update: what it says, or how long it is."""
-    told = {"bytes": made.size} if made.channels is None else {"channels": made.channels}
-    return {"version": made.version, **told}
+def _update(made: Made, since: int) -> dict[str, Any]:
+    """Return what is told of a stored update: what it says, or how long it is, and since when.
+
+    Nothing of it is stored before `since`: Postgres then tells of another transaction, whose
+    number has come round.
+    """
+    told: dict[str, Any] = {"version": made.version}
+    told |= {"bytes": made.size} if made.channels is None else {"channels": made.channels}
+    if made.stored_at is None or made.stored_at < since - SKEW_MS:
+        return told
+    return {**told, "storedAt": made.stored_at}
 
 
-def _step(step: Step, hint: Hint) -> dict[str, Any]:
+def _accepted(
+    caller: int, update: StreamRef, at: Timestamp, made: Made, log: ReadableLog
+) -> dict[str, Any]:
+    """Return when an update was accepted, and its trace; nothing where the log has it no more.
+
+    So it is of what was computed, too: the record at its place is another update's.
+    """
+    try:
+        record = log.record(caller, made.partition, made.offset)
+    except Unavailable:
+        return {}
+    if not isinstance(record, UpdateRecord) or (record.origin, record.timestamp) != (update, at):
+        return {}
+    told: dict[str, Any] = {"acceptedAt": record.at} if record.at else {}
+    return {**told, "trace": id_of(record.trace)} if record.trace else told
+
+
+def _step(step: Step, hint: Hint, since: int) -> dict[str, Any]:
     told: dict[str, Any] = {
         "stream": str(step.stream),
         "triggeredBy": str(step.source),
@@ -94,7 +127,7 @@ def _step(step: Step, hint: Hint) -> dict[str, Any]:
     if step.output is not None:
         told["lastUpdate"] = step.output
     if step.made is not None:
-        told |= _update(step.made)
+        told |= _update(step.made, since)
     if step.known == NOTED and step.noted is not None:
         last = step.noted.last
         told |= {name: last[name] for name in ("version", "message") if last.get(name)}

@@ -81,6 +81,9 @@ class EmbeddedPostgres:
             # A page that the kernel has is there at once; to ask a worker for it takes longer.
             "io_method": "sync",
             "jit": "off",
+            # What became of an update is told with when its rows were stored: ten bytes, of each
+            # transaction and not of each row.
+            "track_commit_timestamp": "on",
             # Statements have their values in them, and details of errors have rows: secrets, too.
             "log_statement": "none",
             "log_min_error_statement": "panic",

@@ -35,7 +35,18 @@ class BatchLog(Log, Protocol):
         """
 
 
-class SharedLog(BatchLog, Protocol):
+class ReadableLog(Protocol):
+    """The log, for whoever looks at a single record of it now and then."""
+
+    def record(self, caller: int, partition: int, offset: int) -> LogRecord | None:
+        """Return what stands there; None where the log has it no more, or not yet.
+
+        None as well where nobody can read it. Of several tenants that ask (`caller`) each has its
+        turn. Raises Unavailable.
+        """
+
+
+class SharedLog(BatchLog, ReadableLog, Protocol):
     """The log, for whoever wants to know whether others append to it."""
 
     def others_at(self, partition: int) -> float:

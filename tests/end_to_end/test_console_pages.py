@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from http import HTTPStatus
 from pathlib import Path
 
 from browsing import Person, browser, fresh, visitor
@@ -42,6 +44,8 @@ def test_an_update_leads_to_what_became_of_it(visitor: Person, cellar: Cellar) -
     visitor.sees("What became of one update")
     visitor.sees("woken by Cellar")
     visitor.sees("69.8")
+    visitor.sees("ms after it was accepted")
+    assert visitor.page.locator(".node.derived text", has_text=re.compile(r"\+[\d,]+ ms")).count()
     visitor.look("trace")
 
     visitor.open(f"/console/streams/{cellar.device}/air/trace?timestamp={cellar.newest + 1}")
@@ -67,6 +71,39 @@ def test_a_delivery_is_watched_and_its_receiver_tried(visitor: Person, cellar: C
         visitor.press("Send a test")
         visitor.sees("200 OK")
         visitor.look("delivery")
+        visitor.press("End the subscription")
+        visitor.sees("The subscription has ended.")
+
+
+def test_what_a_receiver_has_refused_is_delivered_once_more(
+    visitor: Person, cellar: Cellar
+) -> None:
+    """Its trouble is seen, then what is dead and why; a button has it sent again, and it comes."""
+    with FlakyReceiver() as receiver:
+        receiver.is_away, receiver.away = True, HTTPStatus.UNPROCESSABLE_ENTITY
+        where = f"http://127.0.0.1:{receiver.port}/in"
+        id_ = cellar.subscribe({"callback": "http", "destination": where})
+        cellar.send(cellar.newest, 20)
+        visitor.sign_in(cellar.token)
+        until(lambda: "trouble" in cellar.ask("GET", f"/subscriptions/{id_}"), 60)
+        visitor.press("Deliveries", role="link")
+        visitor.page.get_by_role("row", name=where).get_by_role("link").focus()
+        visitor.page.keyboard.press("Enter")
+        visitor.sees("the last was answered 422")
+        path = f"/subscriptions/{id_}/dead-deliveries"
+        until(lambda: bool(cellar.ask("GET", path)["deadDeliveries"]), 120)
+        visitor.page.reload()
+        visitor.page.get_by_role("row", name="422 Unprocessable").wait_for()
+        visitor.look("delivery-dead")
+
+        receiver.is_away = False
+        visitor.press("Deliver all of them once more")
+        visitor.sees("What had failed is delivered once more.")
+        until(lambda: receiver.first_times("/in") == [cellar.newest], 60)
+        until(lambda: not cellar.ask("GET", path)["deadDeliveries"], 60)
+        visitor.page.reload()
+        visitor.page.get_by_role("heading", name="What was refused for good").wait_for()
+        assert visitor.page.get_by_role("row", name="422").count() == 0
         visitor.press("End the subscription")
         visitor.sees("The subscription has ended.")
 
@@ -268,10 +305,17 @@ def test_ten_thousand_streams_are_boxes_that_open(visitor: Person, cellar: Cella
     """Beyond 500 boxes streams of a device are one; a name finds one of all."""
     for number in range(10):
         cellar.create(f"Hall {number}", 1_000)
+    cellar.create_alarms()
+    cellar.send(cellar.newest, 45)
     visitor.sign_in(cellar.token)
     visitor.open("/console/topology")
-    visitor.sees("There are 10,002 streams here")
-    assert visitor.page.locator(".node").count() == 12
+    visitor.sees("There are 10,005 streams here")
+    assert visitor.page.locator(".node").count() == 13
+    alarms = "Open Alarms: 3 streams; 1 ended in an update, 1 in nothing, 1 went wrong"
+    visitor.page.get_by_role("link", name=alarms, exact=True).wait_for()
+    assert visitor.page.locator(".node.folded.wrong").count() == 1
+    bar = visitor.page.locator(".node.folded.wrong .part")
+    assert len({each.get_attribute("width") for each in bar.all()}) == 1
     visitor.look("topology-folded")
 
     visitor.press("Open Hall 3: 1,000 streams", role="link")

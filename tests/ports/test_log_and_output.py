@@ -105,6 +105,17 @@ def test_of_many_records_none_is_appended_where_one_is_too_large(messaging: Mess
     assert messaging.log.end_offset(0) == 0
 
 
+def test_a_single_record_is_read_at_its_place(messaging: Messaging) -> None:
+    """In any order, and where nothing stands there is none."""
+    records = [msgspec.structs.replace(an_update(), timestamp=at) for at in range(3)]
+    places = [messaging.log.append(1, each) for each in records]
+
+    for number in (2, 0, 1):
+        assert messaging.log.record(7, 1, places[number]) == records[number]
+    assert messaging.log.record(7, 1, places[-1] + 1) is None
+    assert messaging.log.record(7, 0, 0) is None
+
+
 def test_emitted_updates_are_acknowledged_in_order(messaging: Messaging) -> None:
     output = messaging.output(1)
     updates = [EmittedRecord("so1", "a", 1, 1, n, msgspec.Raw(b'{"v":%d}' % n)) for n in range(5)]

@@ -45,6 +45,12 @@ class MemoryLog:
         self._state.ask_broker()
         return len(self._state.log[partition])
 
+    def record(self, _caller: int, partition: int, offset: int) -> LogRecord | None:
+        """Return what stands there; None where nothing does. Raises Unavailable."""
+        self._state.ask_broker()
+        values = self._state.log[partition]
+        return read_record(values[offset]) if 0 <= offset < len(values) else None
+
     def partitions(self) -> int:
         """Return how many partitions there are."""
         return len(self._state.log)
