@@ -12,6 +12,7 @@ from typing import Any
 
 from command import applications, commands, listening, monitoring, spark
 from command.remote import options
+from servioticy.domain.balance import MOST_MOVES, MOVES
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings, changed, load
 from servioticy.settings.declared import DECLARED
@@ -81,6 +82,7 @@ def parser() -> argparse.ArgumentParser:
     text = "bring the Postgres schema up to date, make the topics"
     _command(group, "migrate", text, commands.migrate)
     _add_tenant(group)
+    _add_rebalance(group)
     doctor = _command(group, "doctor", "check what this machine has and lacks", commands.doctor)
     doctor.add_argument(
         "--accept-log-loss",
@@ -139,6 +141,32 @@ def _add_up(group: Any) -> None:
         action="store_true",
         help="check all values when it is over, and stop; exit code 1 if one is wrong",
     )
+
+
+def _add_rebalance(group: Any) -> None:
+    rebalance = _command(
+        group,
+        "rebalance",
+        "spread what is computed anew over the partitions, by what it takes",
+        commands.rebalance,
+        "By what was metered in this hour and the one before. What moves goes on in its order; "
+        "nothing has to be stopped for it.",
+    )
+    rebalance.add_argument("--plan", action="store_true", help="only tell what would move")
+    rebalance.add_argument(
+        "--moves",
+        type=_moves,
+        default=MOVES,
+        metavar="N",
+        help=f"at most so many at once (default: {MOVES})",
+    )
+    rebalance.add_argument("--json", action="store_true", help="print it for programs")
+
+
+def _moves(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:10]) <= MOST_MOVES:
+        raise argparse.ArgumentTypeError(f"it has to be a whole number from 1 to {MOST_MOVES}")
+    return int(text)
 
 
 def _add_backup(group: Any) -> None:

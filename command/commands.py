@@ -104,6 +104,14 @@ def tenant_delete(parsed: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
+def rebalance(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Spread components anew over the partitions, or tell what would move."""
+    require("platform")
+    from command import rebalance
+
+    return rebalance.run(settings, parsed.moves, plan_only=parsed.plan, as_json=parsed.json)
+
+
 def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print what this machine has and lacks, or accept that a part of the log is lost."""
     require("platform")

@@ -36,6 +36,7 @@ from servioticy.ports.addresses import Addresses
 from servioticy.ports.atoms import Atoms
 from servioticy.ports.cursors import Sources
 from servioticy.ports.history import History
+from servioticy.ports.loads import Loads
 from servioticy.ports.log import SharedLog
 from servioticy.ports.service_objects import ServiceObjects
 from servioticy.ports.statements import Statements
@@ -50,6 +51,7 @@ from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.loads import PostgresLoads
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.programs import PostgresPrograms
@@ -155,6 +157,7 @@ class Ports:
     emitted_ends: Callable[[], Mapping[int, int]]
     """Tells by partition how far the topic of what is emitted reaches. May raise Unavailable."""
     programs: StoredPrograms
+    loads: Loads
 
 
 def ports(settings: Settings) -> Ports:
@@ -255,6 +258,7 @@ def ports_on(
         log=log,
         emitted_ends=emitted_ends,
         programs=stored_programs(database),
+        loads=PostgresLoads(database),
     )
 
 

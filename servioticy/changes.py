@@ -219,6 +219,14 @@ class Changes:
             if self._store.revoke(tenant, grant, now) is None:
                 raise NotGranted
 
+    def move(self, key: ServiceObjectKey, partition: int) -> bool:
+        """Have all that hangs together with a Service Object computed in this partition.
+
+        False: there is nothing to move, or so much that one record could not name it.
+        """
+        with self._changing():
+            return self._store.move(key, partition, MAX_MOVED) is not None
+
     def end_expired(self, now: int) -> bool:
         """End grants that have expired, some of them; whether there were any.
 
@@ -275,7 +283,8 @@ def _append(number: int, change: Change, log: BatchLog) -> None:
             some = service_objects[first : first + MAX_MOVED]
             offset = log.append(old_partition, ReleaseRecord(some, change.partition))
             log.append(change.partition, AcquireRecord(some, old_partition, offset))
-    log.append(change.partition, _record(number, change))
+    if change.kind != "move":
+        log.append(change.partition, _record(number, change))
     _append_readings([(number, change)], log)
 
 

@@ -36,12 +36,17 @@ def join(members: Sequence[Member]) -> Joined | None:
         return None
     component, _size = Counter(each.component for each in members).most_common(1)[0]
     partition = next(each.partition for each in members if each.component == component)
-    moves: dict[int, list[str]] = {}
-    for each in members:
-        if each.partition != partition:
-            moves.setdefault(each.partition, []).append(each.id)
-    moved = tuple((at, tuple(ids)) for at, ids in sorted(moves.items()))
+    moved = moves_to(partition, [(each.id, each.partition) for each in members])
     return Joined(component, partition, moved)
+
+
+def moves_to(partition: int, routed: Sequence[tuple[str, int]]) -> Moves:
+    """Return who of these Service Objects, each with its partition, has to move to this one."""
+    moves: dict[int, list[str]] = {}
+    for id_, at in routed:
+        if at != partition:
+            moves.setdefault(at, []).append(id_)
+    return tuple((at, tuple(ids)) for at, ids in sorted(moves.items()))
 
 
 def least_loaded(service_objects: Mapping[int, int], partitions: int) -> int:

@@ -27,7 +27,7 @@ class Reading:
 
 
 Kind: TypeAlias = Literal[
-    "definition", "deletion", "erasure", "forgetting", "backfill", "grant", "revocation"
+    "definition", "deletion", "erasure", "forgetting", "backfill", "grant", "revocation", "move"
 ]
 
 
@@ -37,7 +37,7 @@ class Change:
 
     `moves` are the Service Objects that leave a partition for the one of the change. A
     definition has a `version`, an erasure a `stream`, a forgetting that and when it is `at`, a
-    backfill a `job`, a grant and its revocation a `grant`.
+    backfill a `job`, a grant and its revocation a `grant`. A move is nothing but its moves.
     `readings` come last: of the Service Object, and of those that move, all that they read of
     other tenants from now on, for each partition and provider of which it does now or did before.
     """
@@ -177,6 +177,15 @@ class ChangeStore(Protocol):
 
     def revoke(self, tenant: int, grant: str, now: int) -> Change | None:
         """Revoke a grant of the tenant's: nobody reads by it any more. None: there is none."""
+
+    def move(self, key: ServiceObjectKey, partition: int, most: int) -> Change | None:
+        """Let all that hangs together with a Service Object be computed in another partition.
+
+        What has come apart from it is a component of its own from now on, and stays. None where
+        there is nothing to move, or more than `most` Service Objects. Raises Unavailable as
+        `create` does, and where something of its component is not in force yet: what that reads
+        may still join it.
+        """
 
     def expired(self, now: int, most: int) -> list[tuple[int, str]]:
         """Grants that have expired and are not revoked: the tenant and the id of each."""

@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 import orjson
 
+from servioticy.domain.balance import apart
 from servioticy.domain.documents.actions import CALLBACK, acting_streams
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.domain.placement import Joined, Member, join, least_loaded
+from servioticy.domain.placement import Joined, Member, join, least_loaded, moves_to
 from servioticy.domain.retention import kept_seconds
 from servioticy.domain.webhook_secrets import exchanged, new_secret
+from servioticy.errors import Unavailable
 from servioticy.ports.change_store import (
     Change,
     Kind,
@@ -218,6 +220,32 @@ class PostgresChangeStore:
             id_, version, partition = row
             change = Change(id_, version, partition, kind="revocation", grant=grant)
             self._note_pending(tenant, change)
+        return change
+
+    def move(self, key: ServiceObjectKey, partition: int, most: int) -> Change | None:
+        """Let all that hangs together with it be computed in another partition."""
+        with self._database.transaction():
+            beside = self._database.rows(self._sql["beside"], key._asdict())
+            members = {id_: at for id_, _, at, _, is_there in beside if is_there}
+            if key.id not in members:
+                return None
+            own = {"component": beside[0][1], "tenant": key.tenant}
+            edges = self._database.rows(self._sql["edges_within"], own)
+            pieces = apart(members, edges)
+            piece = next(each for each in pieces if key.id in each)
+            moves = moves_to(partition, [(id_, members[id_]) for id_ in piece])
+            if not moves or len(piece) > most:
+                return None
+            if not all(is_settled for *_, is_settled, _ in beside):
+                raise Unavailable("what this moves is being changed; try again later")
+            check_arrived(self._database, key.tenant, moves)
+            for each in pieces if len(pieces) > 1 else ():
+                values = {"ids": [*each], "tenant": key.tenant, "component": each[0]}
+                self._database.rows(self._sql["name_component"], values)
+            edges_out = outside_edges(self._database, key.tenant, piece)
+            read = readings(key.tenant, partition, edges_out)
+            change = Change(key.id, 0, partition, moves, kind="move", readings=read)
+            self._note_pending(key.tenant, change)
         return change
 
     def expired(self, now: int, most: int) -> list[tuple[int, str]]:

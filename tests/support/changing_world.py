@@ -228,6 +228,12 @@ class World:
         self.platform.changes.delete(self._key(id_), None, 0)
         self.memory.is_on_disk()
 
+    def move(self, id_: str, partition: int) -> None:
+        """Have all that hangs together with it computed there, unless that has to wait."""
+        with suppress(Unavailable):
+            self.platform.changes.move(self._key(id_), partition)
+        self.memory.is_on_disk()
+
     def erase(self, ref: Ref) -> None:
         self.platform.changes.erase(self._key(ref[0]), ref[1])
         self.memory.is_on_disk()

@@ -32,6 +32,7 @@ FLEETS = "one process at a time works for all tenants, each job and each group b
 OLD = "what is old goes, whosesoever it is"
 BACKUP = "a back-up has all rows, whosesoever they are"
 OPERATOR = "who operates the platform is told which tenants and composites take most"
+BALANCE = "partitions are everybody's; who operates the platform is told what they take"
 LOSS = "a loss of the log is accepted for a whole partition, whoever has records in it"
 
 FUNCTIONS = (
@@ -68,6 +69,10 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "readings.still_moving": ({"streams", "service_objects"}, GRAPH),
     "change_store.load": ({"service_objects"}, CHANGES),
     "change_store.route": ({"service_objects"}, CHANGES),
+    "loads.partitions": ({"service_objects", "usage_hours"}, BALANCE),
+    "loads.components": ({"usage_hours"}, BALANCE),
+    "loads.members": ({"service_objects", "definitions", "usage_hours"}, BALANCE),
+    "loads.edges": ({"service_objects", "streams", "graph_edges"}, BALANCE),
     # The edges are the tenant's; the streams they lead to may be public ones of others.
     "change_store.add_edges": ({"streams"}, GRAPH),
     "change_store.expired": ({"grants", "service_objects"}, CHANGES),

@@ -25,6 +25,44 @@ SELECT id, component, route_partition
    AND deleted_at IS NULL
  ORDER BY sequence;
 
+-- beside --
+-- All of its component: where each is routed, whether what was changed of it last is in force, and
+-- whether it is there for the API.
+SELECT beside.id, beside.component, beside.route_partition,
+       beside.deleted_at IS NULL AND beside.active_version IS NOT DISTINCT FROM beside.version
+       AND beside.active_change >= coalesce(named_by, 0), beside.deleted_at IS NULL
+  FROM service_objects AS own
+  JOIN service_objects AS beside ON beside.component = own.component
+   AND beside.tenant_id = own.tenant_id
+  LEFT JOIN definitions ON definitions.service_object = beside.id
+   AND definitions.version = beside.version
+   AND definitions.tenant_id = beside.tenant_id
+ WHERE own.id = %(id)s
+   AND own.tenant_id = %(tenant)s
+   AND own.deleted_at IS NULL
+ ORDER BY beside.sequence;
+
+-- edges_within --
+-- Who reads whom within a component.
+SELECT DISTINCT reading.id, source.id
+  FROM service_objects AS reading
+  JOIN graph_edges ON graph_edges.reader = reading.id
+   AND graph_edges.tenant_id = reading.tenant_id
+  JOIN streams ON streams.id = stream_id
+   AND streams.tenant_id = reading.tenant_id
+  JOIN service_objects AS source ON source.id = streams.service_object
+   AND source.tenant_id = reading.tenant_id
+   AND source.component = reading.component
+ WHERE reading.component = %(component)s
+   AND reading.tenant_id = %(tenant)s
+   AND reading.id <> source.id;
+
+-- name_component --
+UPDATE service_objects
+   SET component = %(component)s
+ WHERE id = ANY(%(ids)s::text[])
+   AND tenant_id = %(tenant)s;
+
 -- load --
 -- Between tenants: partitions are everybody's.
 -- How many Service Objects there are in each partition that has any.

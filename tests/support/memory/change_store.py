@@ -11,8 +11,9 @@ import orjson
 
 from memory import readings
 from memory.state import GONE, Edge, GrantRow, ServiceObjectRow, State
+from servioticy.domain.balance import apart
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.domain.placement import Joined, Member, join, least_loaded
+from servioticy.domain.placement import Joined, Member, join, least_loaded, moves_to
 from servioticy.domain.retention import kept_seconds
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import Change, NewGrant, NewServiceObject, Reading
@@ -170,6 +171,41 @@ class MemoryChangeStore:
                 Change(row.id, row.version, row.route_partition, kind="revocation", grant=grant)
             )
 
+    def move(self, key: ServiceObjectKey, partition: int, most: int) -> Change | None:
+        """Let all that hangs together with it be computed in another partition."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._row(key, None)
+            if row is None:
+                return None
+            rows = self._state.service_objects.values()
+            beside = [each for each in rows if each.component == row.component]
+            members = {each.id: each for each in beside if each.deleted_at is None}
+            edges = [(each.reader, each.source.service_object) for each in self._state.edges]
+            pieces = apart(members, edges)
+            piece = next(each for each in pieces if key.id in each)
+            routed = [(id_, members[id_].route_partition) for id_ in piece]
+            moves = moves_to(partition, routed)
+            if not moves or len(piece) > most:
+                return None
+            if not all(map(self._is_settled, beside)):
+                raise Unavailable("what this moves is being changed; try again later")
+            for _, ids in moves:
+                for each in ids:
+                    readings.check_arrived(self._state, members[each])
+            for some in pieces if len(pieces) > 1 else ():
+                for each in some:
+                    members[each].component = some[0]
+            told = [e for id_ in sorted(piece) for e in readings.told(self._state, id_, partition)]
+            change = Change(key.id, 0, partition, moves, kind="move")
+            return self._note_pending(replace(change, readings=tuple(told)))
+
+    def _is_settled(self, row: ServiceObjectRow) -> bool:
+        """Whether what was changed of it last is in force."""
+        named_by = self._state.named_by.get(row.id, 0)
+        is_in_force = row.active_version == row.version and row.active_change >= named_by
+        return row.deleted_at is None and is_in_force
+
     def expired(self, now: int, most: int) -> list[tuple[int, str]]:
         """Grants that have expired and are not revoked: the tenant and the id of each."""
         self._state.ask_postgres()
@@ -300,7 +336,9 @@ class MemoryChangeStore:
         moved = sorted(id_ for _, ids in change.moves for id_ in ids if id_ != new.id)
         told = readings.told(state, new.id, change.partition, before)
         told += [e for id_ in moved for e in readings.told(state, id_, change.partition)]
-        return self._note_pending(replace(change, readings=tuple(told)))
+        made = self._note_pending(replace(change, readings=tuple(told)))
+        state.named_by[new.id] = state.last_pending
+        return made
 
     def _note_pending(self, change: Change) -> Change:
         self._state.last_pending += 1

@@ -187,6 +187,8 @@ class State:
     grants: dict[str, GrantRow] = field(default_factory=dict)
     pending: dict[int, Change] = field(default_factory=dict)
     last_pending: int = 0
+    named_by: dict[str, int] = field(default_factory=dict)
+    """Which change named the version of each Service Object last."""
 
     updates: dict[tuple[int, int], tuple[int, StoredUpdate]] = field(default_factory=dict)
     """(stream id, timestamp): partition and row"""

@@ -50,7 +50,7 @@ def play(draw: Any, world: World, tenants: int, cycles: bool) -> None:
     for id_ in ids:
         world.create(*drawn(id_))
     steps = ["put"] * 10 + ["work"] * 3 + ["replace"] * 2 + ["activate", "erase", "crash"]
-    steps += ["grant", "revoke", "repeat", "delete"]
+    steps += ["grant", "revoke", "repeat", "delete", "move", "move"]
     for _ in range(draw(st.integers(1, 30))):
         step = draw(st.sampled_from(steps))
         alive = [each for each in ids if each in world.versions and each not in gone]
@@ -63,6 +63,8 @@ def play(draw: Any, world: World, tenants: int, cycles: bool) -> None:
             world.replace(*drawn(id_))
         elif step == "activate" and alive:
             world.activate(id_, draw(st.integers(1, len(world.versions[id_]))))
+        elif step == "move" and alive:
+            world.move(id_, draw(st.integers(0, world.partitions - 1)))
         elif step == "erase" and alive:
             world.erase((id_, draw(st.sampled_from(STREAMS))))
         elif step == "grant" and alive:
