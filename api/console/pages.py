@@ -89,7 +89,7 @@ def pages(guard: Guard, signing: sign_in.Signing, assets: Assets, about: About) 
     workflow_editor.add(app, base)
     workflows.add(app, base)
     aspects.add(app, base)
-    platform.add(app)
+    platform.add(app, base)
     access.add(app, base)
     return app
 

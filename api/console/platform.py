@@ -5,17 +5,19 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from flask import Flask, g, render_template, request
+from flask import Flask, g, redirect, render_template, request
 
 from api.console.asking import Api, ApiRefused
+from servioticy.domain.balance import MOST_MOVES
 from servioticy.domain.console import ROOT
+from servioticy.numbers import whole
 
 ORDERS = {"total": "By all they take", "each": "By what a computation takes"}
 HOLDER = "pipeline"
 """The program that has partitions."""
 
 
-def add(app: Flask) -> None:
+def add(app: Flask, base: str) -> None:
     """`/console/platform`, and what is below it."""
 
     @app.get(f"{ROOT}/platform")
@@ -41,6 +43,23 @@ def add(app: Flask) -> None:
             is_well=holder.get("ready", bool(holder) and "lack" not in holder),
             partitions=[_partition(each, told["pressing"]) for each in told["partitions"]],
             most=max((each["behind"] for each in told["partitions"]), default=0) or 1,
+        )
+
+    @app.get(f"{ROOT}/platform/rebalance")
+    def balance_page() -> str:
+        told = g.signed.api.get("platform", "rebalance")
+        counts = {each: request.args.get(each, "") for each in ("moved", "waiting")}
+        done = {name: int(text) for name, text in counts.items() if whole(text, 0, MOST_MOVES)}
+        most = max((max(e["busy"], e["busyAfter"]) for e in told["partitions"]), default=0) or 1
+        return render_template("rebalance.html", told=told, done=done, most=most)
+
+    @app.post(f"{ROOT}/platform/rebalance")
+    def rebalance() -> Any:
+        told = g.signed.api.post("platform", "rebalance")
+        moved, waiting = len(told["moved"]), len(told["waiting"])
+        return redirect(
+            f"{base}{ROOT}/platform/rebalance?moved={moved}&waiting={waiting}",
+            HTTPStatus.SEE_OTHER,
         )
 
     @app.get(f"{ROOT}/platform/applications")

@@ -8,12 +8,14 @@ from flask import Blueprint, Response
 
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs
-from api.http.queries import choice
+from api.http.queries import choice, integer
 from api.platform import applications, weaving
+from api.platform.balancing import Balancing
 from api.platform.slowest import BY, Slowest
 from api.platform.telling import Programs
 from api.services import Services
 from servioticy.domain.access import Right
+from servioticy.domain.balance import MOST_MOVES, MOVES
 from servioticy.refusals import Denied
 
 
@@ -23,6 +25,7 @@ def blueprint(services: Services) -> Blueprint:
     stored = services.ports.statements("platform")
     programs = Programs(services.settings)
     slowest = Slowest(stored, services.now)
+    balancing = Balancing(services)
     operator = services.settings.requests.operator_tenant
 
     @routes.get("/platform")
@@ -39,6 +42,20 @@ def blueprint(services: Services) -> Blueprint:
         """Tell whose code takes most of the processor."""
         only_for_the_operator()
         return answer(slowest.told(choice("by", BY)))
+
+    @routes.get("/platform/rebalance")
+    @needs(Right.ADMIN)
+    def balance() -> Response:
+        """Tell how busy partitions are, and what would move."""
+        only_for_the_operator()
+        return answer(balancing.planned(moves()))
+
+    @routes.post("/platform/rebalance")
+    @needs(Right.ADMIN)
+    def rebalance() -> Response:
+        """Move it."""
+        only_for_the_operator()
+        return answer(balancing.moved(moves()))
 
     @routes.get("/platform/monitoring")
     @needs(Right.ADMIN)
@@ -60,6 +77,10 @@ def blueprint(services: Services) -> Blueprint:
         """Tell how one is, and how long its steps take."""
         only_for_the_operator()
         return answer(applications.told(services.settings, application))
+
+    def moves() -> int:
+        """Return how many there may be at once."""
+        return integer("moves", MOVES, 1, MOST_MOVES)
 
     def only_for_the_operator() -> None:
         """Refuse all but admins of the tenant that is named."""

@@ -56,6 +56,7 @@ def test_so_is_every_page_of_who_operates_the_platform(
 
     assert _walked(visitor, "/console/platform") == {
         *("platform", "platform/partitions", "platform/monitoring", "platform/applications"),
+        "platform/rebalance",
     }
 
 

@@ -6,19 +6,21 @@ from typing import Any
 
 import pytest
 from api_builders import NOW, Caller, Platform, Served
-from console_visits import signed_in
+from console_visits import csrf, signed_in
 
 from api.app import create_app
 from api.platform.slowest import HOUR, ROWS
 from api.platform.telling import Programs
 from sandbox.text import argument_names
 from servioticy.domain.model import StreamRef
+from servioticy.domain.records import AcquireRecord
 from servioticy.ports.accounts import Use
 from servioticy.settings import Settings, changed
 
 PATHS = [
     "/platform",
     "/platform/slowest",
+    "/platform/rebalance",
     "/platform/monitoring",
     "/platform/applications",
 ]
@@ -136,6 +138,44 @@ def test_some_are_told_however_many_there_are(served: Served, operator: Caller) 
 def test_what_it_is_ordered_by_is_one_of_two(operator: Caller) -> None:
     answer = operator.ask("GET", "/platform/slowest?by=name")
     assert (answer.status_code, "total, each" in answer.text) == (400, True)
+
+
+def test_what_is_busy_moves_to_where_nothing_is(served: Served, operator: Caller) -> None:
+    """GET only tells what POST does, of as much as is asked for; the page has both."""
+    made = [operator.create() for _ in range(2)]
+    place = partition_of(served, made[0])
+    owner, ref = tenant_of(served, operator), [StreamRef(each, "a") for each in made]
+    account(served, Use(owner, ref[0], owner, microseconds=9_000_000))
+    beside = [operator.create() for _ in range(6)]
+    there = [e for e in beside if partition_of(served, e) == place]
+    more = [Use(owner, StreamRef(e, "a"), owner, microseconds=9_000_000) for e in there]
+    account(served, *more)
+
+    planned = operator.ask("GET", "/platform/rebalance?moves=1").get_json()
+    assert (len(planned["moves"]), planned["moved"]) == (1, [])
+    assert planned["moves"][0]["from"] == place
+    console = signed_in(served, operator.token)
+    page = console.get("/console/platform/rebalance")
+    assert planned["moves"][0]["serviceObject"] in page.text
+    assert operator.ask("GET", "/platform/rebalance?moves=0").status_code == 400
+    assert operator.ask("POST", "/platform/rebalance?moves=101").status_code == 400
+    served.platform.database.rows(  # all is in force
+        "UPDATE service_objects SET active_version = version, active_change = 1000000"
+    )
+
+    done = console.post("/console/platform/rebalance", data={"csrf": csrf(console)})
+    assert done.status_code == 303
+    assert "moved." in console.get(done.headers["Location"]).text
+    assert moved_to(served, 1 - place)
+
+
+def partition_of(served: Served, id_: str) -> int:
+    """Where its updates are sent."""
+    return served.platform.ports.graph.nodes([id_])[id_].partition
+
+
+def moved_to(served: Served, partition: int) -> list[Any]:
+    return [e for _, e in served.platform.records(partition) if isinstance(e, AcquireRecord)]
 
 
 def nothing(_host: str, _port: int) -> str:
