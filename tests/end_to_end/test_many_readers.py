@@ -81,12 +81,13 @@ def test_partitions_are_added_while_traffic_runs(wide: RunningPlatform) -> None:
 def test_what_is_there_is_spread_over_partitions_while_traffic_runs(
     wide: RunningPlatform, readers: Readers
 ) -> None:
-    """Device and readers go on in their order wherever they are computed, and miss nothing."""
+    """Readers go on in their order wherever they are computed, and miss nothing; but for the one
+    update that the device may have been sending while it moved itself."""
     wide.command("migrate", SERVIOTICY_PARTITIONS=str(PARTITIONS + 2))
     until(lambda: added(wide, readers), SECONDS_TO_RECOVER)
     with sending(readers):
         until(lambda: bool(rebalanced(wide, "--plan")["moves"]), SECONDS_TO_RECOVER)
-        moved = rebalanced(wide)["moved"]
+        moved = rebalanced(wide, "--moves", "6")["moved"]
         there = {each["serviceObject"]: each["to"] for each in moved}
         assert set(there) & {readers.device, *(each.id for each in readers.readers)}
         for id_, to in there.items():
@@ -95,7 +96,7 @@ def test_what_is_there_is_spread_over_partitions_while_traffic_runs(
         until(lambda: readers.sent >= sent + 10, SECONDS_TO_RECOVER)
 
     stayed = [each.id for each in readers.readers if each.id not in there]
-    readers.assert_all_have_everything(stayed[4:])
+    readers.assert_all_have_everything(stayed[4:], late=int(readers.device in there))
     assert readers.partitions() & {PARTITIONS, PARTITIONS + 1}
 
 
