@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from api.services import Services
 from servioticy.errors import Unavailable
 from servioticy.rebalancing import Done, Rebalancing, told
 
@@ -15,9 +14,8 @@ from servioticy.rebalancing import Done, Rebalancing, told
 class Balancing:
     """Plans and moves for one who asks at a time: all use of two hours is summed up for it."""
 
-    def __init__(self, services: Services) -> None:
-        ports = services.ports
-        self._rebalancing = Rebalancing(ports.loads, ports.changes, ports.log, services.now)
+    def __init__(self, rebalancing: Rebalancing) -> None:
+        self._rebalancing = rebalancing
         self._lock = threading.Lock()
 
     def planned(self, most: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from api.platform.telling import Programs
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.balance import MOST_MOVES, MOVES
+from servioticy.rebalancing import Rebalancing
 from servioticy.refusals import Denied
 
 
@@ -25,7 +26,9 @@ def blueprint(services: Services) -> Blueprint:
     stored = services.ports.statements("platform")
     programs = Programs(services.settings)
     slowest = Slowest(stored, services.now)
-    balancing = Balancing(services)
+    ports = services.ports
+    rebalancing = Rebalancing(ports.loads, ports.changes, ports.log, services.now)
+    balancing = Balancing(rebalancing)
     operator = services.settings.requests.operator_tenant
 
     @routes.get("/platform")
