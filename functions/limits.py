@@ -29,10 +29,12 @@ class Limits(NamedTuple):
 def limits(settings: Settings) -> Limits:
     """Return those of the settings. Raises SettingsError where they do not go together."""
     own = settings.functions
-    if own.visibility_seconds < own.lifetime_seconds + LEAST_BEYOND_SECONDS:
+    least = own.lifetime_seconds + LEAST_BEYOND_SECONDS
+    if own.visibility_seconds < least:
         raise SettingsError(
-            "functions_visibility_seconds has to be "
-            f"{LEAST_BEYOND_SECONDS:g} more than functions_lifetime_seconds, at least"
+            f"setting functions_visibility_seconds = {own.visibility_seconds:g}: expected "
+            f"{least:g} at least, which is ten seconds more than functions_lifetime_seconds = "
+            f"{own.lifetime_seconds:g}"
         )
     return Limits(
         own.instances,

@@ -119,3 +119,56 @@ def test_whoever_stops_waits_so_long_and_no_longer(monkeypatch: pytest.MonkeyPat
     holds.set()
 
     assert has_ended
+
+
+class Reserving(Store):
+    """Ten atoms wait for the first of two procedures; the second has two places reserved."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 0)
+        self.first, self.second = Queue(INNOCENT, "w", 1, 0), Queue(INNOCENT, "w", 1, 1)
+        self.atoms = {self.first: [an_atom(n) for n in range(10)], self.second: list[Atom]()}
+
+    def waiting(self, now_ms: int) -> list[Waiting]:
+        found = {each: len(atoms) for each, atoms in self.atoms.items()}
+        return [Waiting(each, n, 2 * n, n, now_ms) for each, n in found.items() if n]
+
+    def document(self, queue: Queue) -> str:
+        document = a_document("usual", "kept")
+        document["procedures"]["kept"]["reserved"] = 2
+        return orjson.dumps(document).decode()
+
+    def take(self, queue: Queue, *_: object) -> list[Atom]:
+        taken, self.atoms[queue] = self.atoms[queue][:1], self.atoms[queue][1:]
+        return taken
+
+
+def test_reserved_places_are_there_when_something_comes_for_them() -> None:
+    """Of a tenant's three the first procedure has one, however much waits and however long it
+    takes; who has them reserved works at once, and beside it."""
+    store, holds = Reserving(), threading.Event()
+    working: list[int] = []
+
+    class Slow(Step):
+        def work(self, task: Task, atoms: Sequence[Atom]) -> Result:
+            working.append(task.queue.step)
+            holds.wait(300)
+            return super().work(task, atoms)
+
+    accounts = Accounts(store, store)
+    dispatcher = Dispatcher(store, lambda *_: Slow(), LIMITS, accounts, Quotas())
+    for _ in range(3):
+        dispatcher._look()
+    until(lambda: working)
+    before = dispatcher.running
+    store.atoms[store.second] = [an_atom(n) for n in range(20, 23)]
+    for _ in range(3):
+        dispatcher._look()
+    until(lambda: len(working) == LIMITS.of_a_tenant)
+    seen, after = sorted(working), dispatcher.running
+    for each in store.atoms.values():
+        each.clear()
+    holds.set()
+    until(lambda: not dispatcher.running)
+
+    assert (before, after, seen) == (1, 3, [0, 1, 1])
