@@ -4,7 +4,7 @@ An operator in Python passes a number on and adds its version. Its document is c
 version of it at a steady rate of updates; each frame of the WebSocket tells which one made it.
 Then its process is killed, again and again. At last each of ten tenants has five programs, at
 once. Nothing may be lost, doubled or out of order. (Luthra et al., Operator as a Service, 2020: an
-operator of theirs is replaced in 238 ms, in Flink it takes 8.6 s.)
+operator of theirs is replaced in 238 ms, in Flink it takes 8.6 s.) `--rivals` has Flink do it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from websockets.sync.client import connect
 import operators
 from benchmarks import curve, ground
 from benchmarks.connection import Connection
+from benchmarks.rivals import measure as rival
+from benchmarks.rivals.environment import FLINK, python_of
 from operators import archives
+from servioticy.embedded.java import find
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings, changed
 from servioticy.settings.places import reachable
@@ -45,6 +48,9 @@ INTERVAL = 0.1
 
 TENANTS, EACH = 10, 5
 
+FLINK_CHANGES = 5
+"""It takes seconds for each."""
+
 MAIN = """from servioticy_operator import serve
 serve(lambda event, state: {{"v": event.value("v"), "by": {version}}})
 """
@@ -61,7 +67,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--changes", type=int, default=20, help="of the version (20)")
     parser.add_argument("--kills", type=int, default=5, help="of its process (5)")
     parser.add_argument("--svg", type=Path, help="file for the curve around a change")
+    parser.add_argument("--rivals", action="store_true", help="PyFlink, too: 500 MB, fetched once")
     options = parser.parse_args(arguments)
+    flink = python_of(Path(settings.data), FLINK) if options.rivals else None
     print(f"load {os.getloadavg()[0]:.1f}")
     wanted = changed(settings, operators_protection="any", operators_places=TENANTS * EACH * 2)
     with ground.platform(wanted) as found:
@@ -72,6 +80,8 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
             options.svg.write_text(curve.drawn(around, title), encoding="utf-8")
         _killed(found, token, options.rate, options.kills)
         _many(found)
+    if flink is not None:
+        _replaced_in_flink(settings, flink, options.rate, min(options.changes, FLINK_CHANGES))
 
 
 @dataclass
@@ -176,6 +186,24 @@ def _replaced(settings: Settings, token: str, rate: float, changes: int) -> Sequ
         f"updates/s at the WebSocket around the {changes} commands", *curve.lines(around), sep="\n"
     )
     return around
+
+
+def _replaced_in_flink(settings: Settings, python: Path, rate: float, changes: int) -> None:
+    """The same there: its operator is Python's, too, and is changed by a savepoint."""
+    work = {"rate": rate, "changes": changes, "between": BEFORE + AFTER}
+    java = find(settings)
+    told = rival.done(python, "on_flink.py", work, {"JAVA_HOME": str(java.home)})
+    updates, asked = told["updates"], told["asked"]
+    if [number for number, _, _ in updates] != list(range(len(updates))):
+        raise Wrong("in Flink something was lost, doubled or out of order")
+    first = {version: at for _, version, at in reversed(updates)}
+    last = {version: at for _, version, at in updates}
+    versions = range(2, changes + 2)
+    effects = [first[each] - asked[each - 2] for each in versions]
+    _show("PyFlink, from the command to the first update by the new version", effects)
+    between = [first[each] - last[each - 1] for each in versions]
+    _show("PyFlink, between the last of the old and the first of the new", between)
+    print(f"{len(updates)} updates, each once and in order; {changes} changes")
 
 
 def _killed(settings: Settings, token: str, rate: float, kills: int) -> None:

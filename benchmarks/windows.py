@@ -20,7 +20,7 @@ import msgspec
 import orjson
 
 from benchmarks import backlog
-from benchmarks.rivals.environment import python_of
+from benchmarks.rivals.environment import WINDOWS, python_of
 from benchmarks.rivals.measure import RIVALS, measured
 from benchmarks.stages import Bench, real
 from pipeline.work import Row
@@ -92,7 +92,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         help="let Bytewax and Quix Streams do the same beside, in an environment of their own",
     )
     options = parser.parse_args(arguments)
-    python = python_of(Path(settings.data)) if options.rivals else None
+    python = python_of(Path(settings.data), WINDOWS) if options.rivals else None
     options.no_security = options.no_accounts = False
     cases = [each for each in CASES if each.streams <= options.streams]
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""An environment of Python with what the rivals need, made once; nothing of ours is in it."""
+"""Environments of Python with what rivals need, each made once; nothing of ours is in them."""
 
 from __future__ import annotations
 
@@ -6,33 +6,64 @@ import hashlib
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 from servioticy.errors import SetupError
 
-FETCH_SECONDS = 600.0
-REQUIREMENTS = Path(str(resources.files("benchmarks.rivals"))) / "requirements.txt"
-"""Pinned and hashed."""
+FETCH_SECONDS = 900.0
+FOLDER = Path(str(resources.files("benchmarks.rivals")))
 
 
-def python_of(folder: Path) -> Path:
-    """Return the interpreter of the environment, made under the folder where it is not there yet.
+class Packages(NamedTuple):
+    """What is fetched for an environment."""
+
+    names: str
+    megabytes: int
+    requirements: str
+    """a file of this folder: pinned and hashed, with all that each needs"""
+    first: Sequence[str] = ()
+    """of that what is installed before the rest, which some are built with"""
+
+
+WINDOWS = Packages("Bytewax and Quix Streams", 60, "windows.txt")
+FLINK = Packages("PyFlink", 500, "flink.txt", ("wheel",))
+
+
+def python_of(folder: Path, packages: Packages) -> Path:
+    """Return the interpreter of an environment, made under the folder where it is not there yet.
 
     Raises SetupError where its packages cannot be fetched.
     """
-    digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
+    wanted = (FOLDER / packages.requirements).read_text()
+    digest = hashlib.sha256(wanted.encode()).hexdigest()[:12]
     made = folder / f"rivals-{digest}"
     python, complete = made / "bin" / "python", made / "complete"
     if complete.exists():
         return python
-    sys.stderr.write(f"fetching Bytewax and Quix Streams into {made}: some 60 MB, once\n")
+    sys.stderr.write(
+        f"fetching {packages.names} into {made}: some {packages.megabytes} MB, once\n"
+    )
     venv.create(made, clear=True, with_pip=True)
-    fetching = [str(python), "-m", "pip", "install", "--require-hashes", "--only-binary", ":all:"]
-    fetching += ["--no-deps", "--disable-pip-version-check", "--progress-bar", "off"]
+    lines = [each for each in wanted.splitlines() if not each.startswith("#")]
+    first = [each for each in lines if each.partition("==")[0] in packages.first]
+    for number, some in enumerate(filter(None, (first, lines))):
+        listed = made / f"requirements-{number}.txt"
+        listed.write_text("\n".join(some))
+        _install(python, listed, builds=bool(packages.first))
+    complete.touch()
+    return python
+
+
+def _install(python: Path, listed: Path, *, builds: bool) -> None:
+    fetching = [str(python), "-m", "pip", "install", "--require-hashes", "--no-deps"]
+    fetching += ["--no-build-isolation"] if builds else ["--only-binary", ":all:"]
+    fetching += ["--disable-pip-version-check", "--progress-bar", "off"]
     try:
         done = subprocess.run(
-            [*fetching, "-r", str(REQUIREMENTS)],
+            [*fetching, "-r", str(listed)],
             stdout=sys.stderr,
             timeout=FETCH_SECONDS,
             check=False,
@@ -41,8 +72,6 @@ def python_of(folder: Path) -> Path:
         raise SetupError(f"the rivals' packages did not come within {FETCH_SECONDS:g} s") from None
     if done.returncode:
         raise SetupError(
-            "the rivals' packages cannot be installed, as pip says above: they are wheels for "
+            "the rivals' packages cannot be installed, as pip says above: they are for "
             "Python 3.11 on x86-64 Linux. Without --rivals nothing of them is needed"
         )
-    complete.touch()
-    return python

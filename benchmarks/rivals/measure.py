@@ -1,17 +1,20 @@
-"""Runs a rival on updates like those of `bench windows`, in a process of its own."""
+"""Runs a rival, in a process of its own, on the work that a benchmark has for it."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from servioticy.errors import SetupError
 
 SECONDS = 240.0
+NOTHING: Mapping[str, str] = MappingProxyType({})
 RIVALS = {
     "Bytewax 0.21.1": "on_bytewax.py",
     "Quix Streams 3.28.0": "on_quix.py",
@@ -32,25 +35,12 @@ class Found(NamedTuple):
 
 
 def measured(python: Path, program: str, work: Mapping[str, Any]) -> Found:
-    """Return what a rival took for it. Raises SetupError where it fails.
+    """Return what a rival took for windows. Raises SetupError where it fails.
 
     `work` has `updates`, of so many `keys` by turns, `size` and `every` of the window in seconds,
     and the `broker`.
     """
-    path = Path(str(resources.files("benchmarks.rivals"))) / program
-    try:
-        done = subprocess.run(
-            [str(python), "-I", str(path), json.dumps(work)],
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise SetupError(f"{program} did not end within {SECONDS:g} s") from None
-    if done.returncode:
-        raise SetupError(f"{program} has failed: {done.stderr.strip()[-500:]}")
-    told = json.loads(done.stdout.splitlines()[-1])
+    told = done(python, program, work)
     updates = int(work["updates"])
     return Found(
         updates / told["seconds"],
@@ -58,3 +48,25 @@ def measured(python: Path, program: str, work: Mapping[str, Any]) -> Found:
         int(told["results"]),
         1024 * int(told["kib"]),
     )
+
+
+def done(
+    python: Path, program: str, work: Mapping[str, Any], environment: Mapping[str, str] = NOTHING
+) -> Mapping[str, Any]:
+    """Return what a rival's program prints when its work is done. Raises SetupError."""
+    path = Path(str(resources.files("benchmarks.rivals"))) / program
+    try:
+        ended = subprocess.run(
+            [str(python), "-I", str(path), json.dumps(work)],
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise SetupError(f"{program} did not end within {SECONDS:g} s") from None
+    if ended.returncode:
+        raise SetupError(f"{program} has failed: {ended.stderr.strip()[-500:]}")
+    told: Mapping[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return told
