@@ -7,6 +7,8 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from process_walks import pipeline_workers
@@ -29,12 +31,17 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPlatform]:
     running.stop()
 
 
+@pytest.fixture(scope="module")
+def readers(wide: RunningPlatform) -> Readers:
+    """In each of the partitions that are there from the beginning."""
+    return Readers(wide, READERS)
+
+
 @pytest.mark.timeout(1800)
 def test_all_readers_have_every_value_once_and_in_order_though_workers_are_killed(
-    wide: RunningPlatform,
+    wide: RunningPlatform, readers: Readers
 ) -> None:
     """The others' partitions go on beside; and both sides are told of the use."""
-    readers = Readers(wide, READERS)
     assert readers.partitions() == set(range(PARTITIONS))
 
     for number in range(KILLS):
@@ -52,15 +59,8 @@ def test_all_readers_have_every_value_once_and_in_order_though_workers_are_kille
 def test_partitions_are_added_while_traffic_runs(wide: RunningPlatform) -> None:
     """What is there goes on in its order; what is made then is computed, read over borders and
     watched in the new ones."""
-    before, stop = Readers(wide, 4), threading.Event()
-
-    def send_on() -> None:
-        while not stop.is_set():
-            before.send(1)
-
-    sending = threading.Thread(target=send_on)
-    sending.start()
-    try:
+    before = Readers(wide, 4)
+    with sending(before):
         wide.command("migrate", SERVIOTICY_PARTITIONS=str(PARTITIONS + 2))
         until(lambda: added(wide, before), SECONDS_TO_RECOVER)
         after = Readers(wide, 8)
@@ -70,14 +70,60 @@ def test_partitions_are_added_while_traffic_runs(wide: RunningPlatform) -> None:
         until(lambda: watched.seen == [1], SECONDS_TO_RECOVER)
         after.send(30)  # of what was not there when it was asked for, nothing is in the history
         until(lambda: len(watched.seen) == after.sent, SECONDS_TO_RECOVER)
-    finally:
-        stop.set()
-        sending.join()
 
     watched.stop.set()
     assert watched.seen == [*range(1, after.sent + 1)]
     after.assert_all_have_everything()
     before.assert_all_have_everything()
+
+
+@pytest.mark.timeout(1800)
+def test_what_is_there_is_spread_over_partitions_while_traffic_runs(
+    wide: RunningPlatform, readers: Readers
+) -> None:
+    """Readers go on in their order wherever they are computed, and miss nothing; but for what the
+    device may have been sending while it moved itself (decision 0140)."""
+    wide.command("migrate", SERVIOTICY_PARTITIONS=str(PARTITIONS + 2))
+    until(lambda: added(wide, readers), SECONDS_TO_RECOVER)
+    with sending(readers):
+        until(lambda: bool(rebalanced(wide, "--plan")["moves"]), SECONDS_TO_RECOVER)
+        moved = rebalanced(wide, "--moves", "6")["moved"]
+        there = {each["serviceObject"]: each["to"] for each in moved}
+        assert set(there) & {readers.device, *(each.id for each in readers.readers)}
+        for id_, to in there.items():
+            until(lambda id_=id_, to=to: readers.partitions_of([id_]) == {to}, SECONDS_TO_RECOVER)
+        sent = readers.sent
+        until(lambda: readers.sent >= sent + 10, SECONDS_TO_RECOVER)
+
+    stayed = [each.id for each in readers.readers if each.id not in there]
+    readers.assert_all_have_everything(
+        stayed[4:], late=readers.sent if readers.device in there else 0
+    )
+    assert readers.partitions() & {PARTITIONS, PARTITIONS + 1}
+
+
+def rebalanced(platform: RunningPlatform, *options: str) -> dict[str, Any]:
+    """What the command tells of what it has moved, or would move."""
+    found: dict[str, Any] = json.loads(platform.command("rebalance", "--json", *options).stdout)
+    return found
+
+
+@contextmanager
+def sending(readers: Readers) -> Iterator[None]:
+    """The device sends on meanwhile, one update after the other."""
+    stop = threading.Event()
+
+    def send_on() -> None:
+        while not stop.is_set():
+            readers.send(1)
+
+    thread = threading.Thread(target=send_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def added(platform: RunningPlatform, readers: Readers) -> bool:
