@@ -147,7 +147,7 @@ def _beside(step: Any) -> list[str]:
 
 def _files(parsed: argparse.Namespace, settings: Settings) -> list[Path]:
     """The files named, else all of the data folder. Raises SettingsError where there are none."""
-    from monitoring.state import FOLDER
+    from monitoring.state import FOLDER, measurements
 
     if name := getattr(parsed, "application", None):
         from monitoring.applications import repository
@@ -156,9 +156,9 @@ def _files(parsed: argparse.Namespace, settings: Settings) -> list[Path]:
         if files := repository.Place(settings.data_path, name).files():
             return files
         raise SettingsError(f"nothing was measured of {name} yet")
-    here = settings.data_path / FOLDER / "measurements"
-    files = parsed.files or sorted([*here.glob("*.ndjson"), *here.glob("*.ndjson.1")])
+    files = parsed.files or measurements(settings.data_path)
     if not files:
+        here = settings.data_path / FOLDER / "measurements"
         raise SettingsError(f"there are no measurements in {here}; name files of them")
     return list(files)
 

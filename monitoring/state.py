@@ -21,6 +21,12 @@ PROCESSES = "processes"
 MAX_BYTES = 1 << 20
 
 
+def measurements(data: Path) -> list[Path]:
+    """Return the files in which the programs of a data folder have written measurements."""
+    here = data / FOLDER / "measurements"
+    return sorted([*here.glob("*.ndjson"), *here.glob("*.ndjson.1")])
+
+
 class ProcessState(msgspec.Struct, frozen=True):
     """What one process has woven."""
 

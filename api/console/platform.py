@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Flask, g, redirect, render_template, request
 
-from api.console.asking import Api, ApiRefused
+from api.console.asking import Api, ApiRefused, path_of
 from servioticy.domain.balance import MOST_MOVES
 from servioticy.domain.console import ROOT
 from servioticy.numbers import whole
@@ -71,6 +71,19 @@ def add(app: Flask, base: str) -> None:
     def application_page(application: str) -> str:
         told = g.signed.api.get("platform", "applications", application)
         return render_template("application.html", told=told)
+
+    @app.get(f"{ROOT}/platform/traces")
+    def traces_page() -> Any:
+        wanted = request.args.get("trace", "").strip().lower()
+        if wanted:
+            return redirect(f"{base}{ROOT}/platform/traces{path_of(wanted)}", 303)
+        found = g.signed.api.get("platform", "traces")["data"]
+        return render_template("measured_traces.html", traces=found)
+
+    @app.get(f"{ROOT}/platform/traces/<trace>")
+    def measured_trace_page(trace: str) -> str:
+        told = g.signed.api.get("platform", "traces", trace)
+        return render_template("measured_trace.html", told=told)
 
     @app.get(f"{ROOT}/platform/monitoring")
     def weaving_page() -> str:

@@ -13,11 +13,12 @@ from api.platform import applications, weaving
 from api.platform.balancing import Balancing
 from api.platform.slowest import BY, Slowest
 from api.platform.telling import Programs
+from api.platform.traces import ID, Traces
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.balance import MOST_MOVES, MOVES
 from servioticy.rebalancing import Rebalancing
-from servioticy.refusals import Denied
+from servioticy.refusals import Denied, NotFound
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -29,6 +30,7 @@ def blueprint(services: Services) -> Blueprint:
     ports = services.ports
     rebalancing = Rebalancing(ports.loads, ports.changes, ports.log, services.now)
     balancing = Balancing(rebalancing)
+    traces = Traces(services.settings)
     operator = services.settings.requests.operator_tenant
 
     @routes.get("/platform")
@@ -84,6 +86,22 @@ def blueprint(services: Services) -> Blueprint:
     def moves() -> int:
         """Return how many there may be at once."""
         return integer("moves", MOVES, 1, MOST_MOVES)
+
+    @routes.get("/platform/traces")
+    @needs(Right.ADMIN)
+    def traces_listed() -> Response:
+        """Tell of which traces anything was measured last on this machine."""
+        only_for_the_operator()
+        return answer(traces.listed(authenticated().caller))
+
+    @routes.get("/platform/traces/<trace>")
+    @needs(Right.ADMIN)
+    def read_measured_trace(trace: str) -> Response:
+        """Tell all steps of one that were measured here."""
+        only_for_the_operator()
+        if not ID.fullmatch(trace):
+            raise NotFound("A trace has 32 hexadecimal digits.")
+        return answer(traces.told(authenticated().caller, trace))
 
     def only_for_the_operator() -> None:
         """Refuse all but admins of the tenant that is named."""

@@ -15,6 +15,7 @@ from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
 from api.http.queries import moment
+from api.platform.traces import Traces
 from api.resources.status import FOR_NOTHING
 from api.services import Services
 from servioticy.domain.access import Right, readable, seen_by
@@ -41,6 +42,7 @@ def blueprint(services: Services) -> Blueprint:
     routes = Blueprint("traces", __name__)
     last_updates = services.ports.statements("last_updates")
     traces = services.ports.statements("traces")
+    own = Traces(services.settings)
 
     @routes.get("/<service_object>/streams/<stream>/trace")
     @needs(Right.INSPECT)
@@ -77,7 +79,10 @@ def blueprint(services: Services) -> Blueprint:
             "steps": [_step(each, hint, since) for each in tracing.steps],
             "hidden": len(tracing.hidden),
         }
-        more = {} if complete and tracing.complete else {"complete": False}
+        more: dict[str, Any] = {} if complete and tracing.complete else {"complete": False}
+        measured = own.own(address.caller, accepted["trace"]) if "trace" in accepted else []
+        if measured:
+            more["measured"] = measured
         return answer(told | more, 200, headers)
 
     return routes

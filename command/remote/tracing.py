@@ -28,9 +28,10 @@ def run(parsed: argparse.Namespace, settings: Settings) -> int:
 def lines(found: Trace) -> list[str]:
     """Return what is told of a trace: what woke a composite stands above it, further left."""
     at = shown.moment(found["lastUpdate"])
-    told = [f"{shown.plain(found['stream'])}  {at}, version {found['version']}"]
+    stored = _stored(found, found)
+    told = [f"{shown.plain(found['stream'])}  {at}, version {found['version']}{stored}"]
     for step in found["steps"]:
-        told += _of_step(step)
+        told += _of_step(step, found)
     if not found["steps"]:
         told.append("  nothing is computed from it")
     if found["hidden"]:
@@ -40,11 +41,19 @@ def lines(found: Trace) -> list[str]:
     return told
 
 
-def _of_step(step: Mapping[str, Any]) -> Iterator[str]:
+def _stored(update: Mapping[str, Any], found: Trace) -> str:
+    """When it was stored, after the update that it all comes of was accepted."""
+    if "storedAt" not in update or "acceptedAt" not in found:
+        return ""
+    return f", stored after {update['storedAt'] - found['acceptedAt']} ms"
+
+
+def _of_step(step: Mapping[str, Any], found: Trace) -> Iterator[str]:
     margin = "  " * step["depth"]
     yield (
         f"{margin}{shown.plain(step['stream'])}  {_ending(step)}  "
         f"by {shown.plain(step['triggeredBy'])} as {shown.plain(step['as'])}"
+        f"{_stored(step, found)}"
     )
     if message := step.get("message"):
         yield f"{margin}  message  {shown.plain(message)}"

@@ -110,3 +110,24 @@ def lines(files: Iterable[Path]) -> Iterator[bytes]:
         with file.open("rb") as opened:
             while line := opened.readline(MAX_LINE):
                 yield line
+
+
+def tails(files: Sequence[Path], most_bytes: int) -> Iterator[bytes]:
+    """Yield the lines that stand last in files, of each an equal part of so many bytes.
+
+    What is appended meanwhile is no part of that, and a file that has gone has none.
+    """
+    each = most_bytes // max(1, len(files))
+    for file in files:
+        try:
+            opened = file.open("rb")
+        except FileNotFoundError:
+            continue
+        with opened:
+            left = min(opened.seek(0, os.SEEK_END), each)
+            opened.seek(-left, os.SEEK_END)
+            if opened.tell():
+                left -= len(opened.readline(MAX_LINE))  # its first line is a part of one
+            while left > 0 and (line := opened.readline(MAX_LINE)):
+                left -= len(line)
+                yield line

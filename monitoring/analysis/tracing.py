@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -38,12 +39,22 @@ def traced(files: Sequence[Path], trace: str) -> list[TracedStep]:
     What is measured before a step only, or behind it, has no length and is left out. A batch that
     it is in brings the steps that are a part of the batch's, but for those about others.
     """
+    return traced_in(partial(lines, files), trace)
+
+
+def traced_in(
+    source: Callable[[], Iterable[bytes]], trace: str, *, with_parts: bool = True
+) -> list[TracedStep]:
+    """Return the same of lines, which are read twice. Raises TooMany, OSError.
+
+    Without parts: not what is a part of a batch, which is about others as well.
+    """
     needle = trace.encode()
-    theirs = _steps(line for line in lines(files) if needle in line)
+    theirs = _steps(line for line in source() if needle in line)
     found = [each for each in theirs if _is_of(each, trace)]
     batches = {each.sequence.encode() for each in found if each.sequence != trace}
-    if batches:
-        found += _parts(found, _steps(_about(batches, lines(files))), trace)
+    if batches and with_parts:
+        found += _parts(found, _steps(_about(batches, source())), trace)
     return _told(sorted(found, key=lambda each: (each.start, -(each.end or 0))))
 
 

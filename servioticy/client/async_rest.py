@@ -236,6 +236,14 @@ class AsyncRest:
         """Read what is woven into the programs of the API's machine, as `slowest` does."""
         return await self.run(calls.woven())
 
+    async def measured_traces(self) -> list[dict[str, Any]]:
+        """List the traces that were measured last; for admins of the operator's tenant."""
+        return list((await self.run(calls.measured_traces()))["data"])
+
+    async def measured_trace(self, trace: str) -> dict[str, Any]:
+        """Read all steps of one; for admins of the operator's tenant."""
+        return await self.run(calls.measured_trace(trace))
+
     async def applications(self) -> list[dict[str, Any]]:
         """Return how each application that is not ours is, as `slowest` does."""
         return list((await self.run(calls.applications()))["data"])

@@ -268,6 +268,16 @@ def woven() -> Call[dict[str, Any]]:
     return Call("GET", "/platform/monitoring", _object)
 
 
+def measured_traces() -> Call[dict[str, Any]]:
+    """List the traces that were measured last; for admins of the operator's tenant."""
+    return Call("GET", "/platform/traces", _object)
+
+
+def measured_trace(trace: str) -> Call[dict[str, Any]]:
+    """Read all steps of one; for admins of the operator's tenant."""
+    return Call("GET", f"/platform/traces/{quote(trace, safe='')}", _object)
+
+
 def applications() -> Call[dict[str, Any]]:
     """Read how applications that are not ours are; for admins of the operator's tenant."""
     return Call("GET", "/platform/applications", _object)

@@ -228,6 +228,14 @@ class Rest:
         """Read what is woven into the programs of the API's machine, as `slowest` does."""
         return self.run(calls.woven())
 
+    def measured_traces(self) -> list[dict[str, Any]]:
+        """List the traces that were measured last; for admins of the operator's tenant."""
+        return list((self.run(calls.measured_traces()))["data"])
+
+    def measured_trace(self, trace: str) -> dict[str, Any]:
+        """Read all steps of one; for admins of the operator's tenant."""
+        return self.run(calls.measured_trace(trace))
+
     def applications(self) -> list[dict[str, Any]]:
         """Return how each application that is not ours is, as `slowest` does."""
         return list((self.run(calls.applications()))["data"])

@@ -18,6 +18,7 @@ from operators import archives
 
 __all__ = ["browser", "cellar", "fresh", "visitor"]
 
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 HOT = """from servioticy_operator import serve
 
 
@@ -401,23 +402,55 @@ def test_who_operates_the_platform_sees_its_programs_and_the_slowest(
 
 
 def test_who_operates_the_platform_sees_what_is_woven(
-    visitor: Person, platform: RunningPlatform
+    visitor: Person, platform: RunningPlatform, cellar: Cellar
 ) -> None:
+    """And what was measured of a trace; so does the tenant whose update it was."""
     aspects = platform.data / "aspects.toml"
     until(lambda: not _woven(platform), 60)  # others have woven before
     visitor.sign_in(platform.token)
     visitor.open("/console/platform")
     visitor.press("What is woven", role="link")
     visitor.sees("Nothing is woven.")
-    aspects.write_text('[[aspect]]\npointcut = "api.request"\n')
+    aspects.write_text(
+        '[[aspect]]\npointcut = "api.request"\n[[aspect]]\npointcut = "ingest.take*"\n'
+    )
     try:
         until(lambda: bool(_woven(platform)), 60)
         visitor.page.reload()
         visitor.page.get_by_role("row", name="api.request in").wait_for()
         visitor.look("woven")
+        _send_traced(platform, cellar)
+        visitor.press("Traces", role="link")
+        visitor.page.get_by_role("row", name=TRACE).wait_for()
+        visitor.look("traces")
+        visitor.write("Id of a trace", TRACE, role="searchbox")
+        visitor.press("Look")
+        visitor.page.get_by_role("row", name="ingest.take").first.wait_for()
+        visitor.look("measured-trace")
     finally:
         aspects.unlink()
         until(lambda: not _woven(platform), 60)
+    visitor.press("Sign out")
+    visitor.sign_in(cellar.token)
+    visitor.open(f"/console/streams/{cellar.device}/air/trace?timestamp={cellar.newest}")
+    visitor.page.get_by_role("row", name="ingest.take").first.wait_for()
+    visitor.look("trace-measured")
+
+
+def _send_traced(platform: RunningPlatform, cellar: Cellar) -> None:
+    """Send an update that belongs to a trace, until something is measured of that."""
+    headers = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
+    body = {"channels": {"temperature": {"current-value": 20}}, "lastUpdate": cellar.newest}
+    path = f"/{cellar.device}/streams/air"
+
+    def is_measured() -> bool:
+        status, _, told = platform.request("PUT", path, body, cellar.token, headers)
+        assert status < 300, told
+        status, _, told = platform.request("GET", f"/platform/traces/{TRACE}")
+        assert status == 200, told
+        return bool(json.loads(told)["steps"])
+
+    until(is_measured, 60)
 
 
 def _woven(platform: RunningPlatform) -> int:

@@ -136,7 +136,7 @@ def a_world(served: Served) -> World:
         archive = archives.pack(write(Path(folder) / "operator", "", name="forward"))
     answer = tenant.ask("PUT", "/operators/forward", data=archive)
     assert answer.status_code == 201, answer.text
-    names |= {"operator": "forward", "application": "loop"}
+    names |= {"operator": "forward", "application": "loop", "trace": "a" * 32}
     names["tenant"] = served.tenant("another").ask("GET", "/grants").get_json()["tenant"]
     names["operated"] = tenant.create(OPERATED)
     granted = tenant.ask("PUT", f"/operators/forward/grants/{names['tenant']}")

@@ -125,7 +125,12 @@ class Walk:
         body = self.bodies.of(route, who, named, chance)
         stream = "a" if "{s}" in route[1] else None
         names = {"s": "a", "n": chance.choice("11129"), "group": "g", "actuation": "act"}
-        names |= {"operator": "forward", "application": "loop", "tenant": NOTHING["id"]}
+        names |= {
+            "operator": "forward",
+            "application": "loop",
+            "trace": "a" * 32,
+            "tenant": NOTHING["id"],
+        }
         if stream and chance.random() < 0.25:
             names["s"] = stream = chance.choice(["b", "b", "none"])
         names |= {kind: each.id for kind, each in named.items()}

@@ -165,6 +165,7 @@ def test_an_operator_sees_the_platform(server: Server, client: Client) -> None:
     server.answers = [(200, {"programs": []}), (200, {"streams": []}), (200, {"streams": [1]})]
     server.answers.append((200, {"pointcuts": []}))
     server.answers += [(200, {"data": [{"name": "a"}]}), (200, {"name": "a"})]
+    server.answers += [(200, {"data": [{"trace": "b"}]}), (200, {"trace": "b"})]
     with client() as api:
         assert api.platform() == {"programs": []}
         assert api.slowest() == {"streams": []}
@@ -172,6 +173,8 @@ def test_an_operator_sees_the_platform(server: Server, client: Client) -> None:
         assert api.woven() == {"pointcuts": []}
         assert api.applications() == [{"name": "a"}]
         assert api.application("a") == {"name": "a"}
+        assert api.measured_traces() == [{"trace": "b"}]
+        assert api.measured_trace("b") == {"trace": "b"}
 
     assert [path for _, path, _ in server.asked] == [
         "/platform",
@@ -180,6 +183,8 @@ def test_an_operator_sees_the_platform(server: Server, client: Client) -> None:
         "/platform/monitoring",
         "/platform/applications",
         "/platform/applications/a",
+        "/platform/traces",
+        "/platform/traces/b",
     ]
 
 

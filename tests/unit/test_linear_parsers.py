@@ -53,6 +53,7 @@ NOT_OF_CLIENTS = {
     "api/fleets/jobs.py": "what the platform has stored",
     "api/fleets/making.py": "what the platform has stored",
     "api/platform/telling.py": "metrics of our own programs",
+    "api/platform/traces.py": "a name of 32 digits, or is none",
     "api/search/blocks.py": "updates as they are stored",
     "api/trials/comparing.py": "updates as the sandbox has made them",
     "api/trials/wholeness.py": "windows as their operator has made them",

@@ -23,6 +23,8 @@ PATHS = [
     "/platform/rebalance",
     "/platform/monitoring",
     "/platform/applications",
+    "/platform/traces",
+    f"/platform/traces/{'a' * 32}",
 ]
 
 

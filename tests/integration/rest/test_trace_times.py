@@ -10,6 +10,7 @@ import pytest
 from api_builders import Caller, Served
 
 from api.app import create_app
+from command.remote.tracing import lines
 from sandbox.text import argument_names
 from servioticy.domain.model import StreamKey
 from servioticy.domain.records import UpdateRecord
@@ -71,6 +72,11 @@ def test_it_is_told_when_an_update_was_accepted_and_each_step_stored(
     assert found["acceptedAt"] - 1 <= found["storedAt"] <= step["storedAt"]
     assert step["storedAt"] <= time.time() * 1000 + 1
     assert found["trace"] == TRACE
+    took = [each["storedAt"] - found["acceptedAt"] for each in (found, step)]
+    update, output, *_ = lines(found)
+    assert [line.rpartition(", stored after ")[2] for line in (update, output)] == [
+        f"{each} ms" for each in took
+    ]
 
 
 def test_of_what_is_computed_it_is_known_when_it_was_stored_alone(

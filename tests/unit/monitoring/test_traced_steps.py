@@ -13,7 +13,7 @@ from woven_steps import Update, first, whole
 
 from command import cli
 from monitoring.analysis import tracing
-from monitoring.analysis.steps import TooMany
+from monitoring.analysis.steps import TooMany, tails
 from monitoring.analysis.tracing import traced
 from monitoring.configuration import Aspect
 from monitoring.following import Following
@@ -356,3 +356,16 @@ def test_what_is_no_trace_is_refused(trace: str, capsys) -> None:
 
     assert end.value.code == 2
     assert "32 hexadecimal digits" in capsys.readouterr().err
+
+
+def test_of_long_files_the_last_lines_are_read(tmp_path: Path) -> None:
+    """Whole ones, of each file an equal part; one that has gone meanwhile has none."""
+    long, short = tmp_path / "long", tmp_path / "short"
+    long.write_bytes(b"".join(b"%08d\n" % number for number in range(1_000)))
+    short.write_bytes(b"only\n")
+
+    found = list(tails([long, short, tmp_path / "gone"], 3 * 30))
+    assert found == [b"%08d\n" % number for number in (997, 998, 999)] + [b"only\n"]
+    assert list(tails([], 10)) == []
+    whole_file = list(tails([short], 5))
+    assert whole_file == [b"only\n"]
