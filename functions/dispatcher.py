@@ -7,7 +7,6 @@ instances have made, and when the first atom that was put off may be taken. Else
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections import Counter
@@ -132,26 +131,28 @@ class Dispatcher:
 
     def run(self) -> None:
         """Work until nothing has waited for a while, or `stop`."""
-        idle_since = settled = time.monotonic()
-        forgotten = -math.inf
+        idle_since = settled = forgotten = time.monotonic()
+        has_forgotten = False
         while not self._stops.is_set():
             self._woken.clear()
             wait = self._look()
-            now = time.monotonic()
-            if wait is not None or self._running:
+            now = looked = time.monotonic()
+            is_idle = wait is None and not self._running
+            # The first time when nobody waits for it: not before what we were begun for.
+            if now - forgotten >= FORGET_SECONDS or (is_idle and not has_forgotten):
+                self._patiently(lambda: self._store.forget(self._now()))
+                forgotten, has_forgotten = now, True
+            if not is_idle:
                 idle_since = now
             elif now - idle_since >= self._limits.idle_seconds:
                 break
             if now - settled >= SETTLE_SECONDS:
                 self._accounts.settle()
                 settled = now
-            if now - forgotten >= FORGET_SECONDS:
-                self._patiently(lambda: self._store.forget(self._now()))
-                forgotten = now
             left = self._limits.idle_seconds if wait is None else wait
             self._woken.wait(max(LOOK_SECONDS, min(left, SETTLE_SECONDS)))
             if self._woken.is_set():
-                self._stops.wait(LOOK_SECONDS)
+                self._stops.wait(max(0.0, looked + LOOK_SECONDS - time.monotonic()))
         self._end_all()
         self._accounts.settle()
 

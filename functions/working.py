@@ -120,7 +120,7 @@ def _work(chosen: Settings, is_spare: bool) -> None:
         step_of,
         own,
         Accounts(PostgresAtoms(quick), PostgresUsage(quick)),
-        QuotasOfTenants(chosen, quick),
+        QuotasOfTenants(chosen, database),
         close=database.close,
     )
     for number in (signal.SIGTERM, signal.SIGINT):

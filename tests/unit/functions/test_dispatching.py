@@ -172,3 +172,23 @@ def test_reserved_places_are_there_when_something_comes_for_them() -> None:
     until(lambda: not dispatcher.running)
 
     assert (before, after, seen) == (1, 3, [0, 1, 1])
+
+
+@pytest.mark.parametrize("idle_seconds", [0.0, 0.05])
+def test_what_is_left_over_is_tidied_up_when_nobody_waits_for_it(idle_seconds: float) -> None:
+    """Once at least in a life, however short it is, and not before what came first is done."""
+    done: list[str] = []
+
+    class Tidied(Store):
+        def finish(self, *_: Any) -> int:
+            done.append("atom")
+            return 1
+
+        def forget(self, _now_ms: int) -> None:
+            done.append("tidied")
+
+    store = Tidied(1, 0)
+    limits = LIMITS._replace(idle_seconds=idle_seconds)
+    Dispatcher(store, lambda *_: Step(), limits, Accounts(store, store), Quotas()).run()
+
+    assert done == ["atom", "tidied"]
