@@ -2,7 +2,8 @@
 
 The program `functions` on a Postgres of its own, with so many tenants that have a workflow each
 and nothing to do: memory of the program with what it keeps at hand, then one atom at a time, each
-after what worked on the last one has ended.
+after what worked on the last one has ended. With `--platform` it is a whole platform, and the
+first update, too (`idle_tenants.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import orjson
 
-from benchmarks import ground, processes
+from benchmarks import ground, idle_tenants, processes
 from functions.__main__ import READY_FILE
 from servioticy.domain.workflows.reading import parse_workflow
 from servioticy.settings import Settings, changed, to_environment
@@ -40,7 +41,18 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--tenants", default="1,1000", help="how many, one run each")
     parser.add_argument("--rounds", type=int, default=10, help="atoms, one after the other")
     parser.add_argument("--pause", type=float, default=5.0, help="seconds before each")
+    parser.add_argument(
+        "--platform",
+        type=int,
+        default=0,
+        metavar="TENANTS",
+        help="a whole platform in place of `functions`, with so many that have been at work",
+    )
+    parser.add_argument("--settle", type=float, default=90.0, help="seconds until all is idle")
     options = parser.parse_args(arguments)
+    if options.platform:
+        idle_tenants.measure(settings, DOCUMENT, options.platform, options.rounds, options.settle)
+        return
     print(f"load {os.getloadavg()[0]:.1f} at the start")
     print(f"{'tenants':>8} {'spare':>6} {'idle MB':>8} {'p50 ms':>8} {'most ms':>8}")
     with ground.stores(settings) as stores:

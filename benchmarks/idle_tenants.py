@@ -1,0 +1,172 @@
+"""What idle tenants cost all programs of a platform, and how soon the first update is computed.
+
+So many tenants come, each with a device of ten composite streams and a workflow; each sends an
+update and an atom, and is silent from then on. When what was begun for them has ended, processes
+and memory of each program are compared with before they came; then one tenant after the other,
+each the first time since, sends an update, and an atom.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from websockets.sync.client import connect
+
+from benchmarks import ground, processes
+from benchmarks.connection import Connection
+from command.platform import Platform
+from servioticy.settings import Settings, changed
+from servioticy.settings.places import reachable
+from servioticy.storage.database import Database
+from servioticy.storage.tenants import PostgresTenants
+
+COMPOSITES = 10
+CODE = "function(s0){return s0.channels.v['current-value']+%d}"
+DEVICE: dict[str, Any] = {
+    "streams": {
+        "s0": {"channels": {"v": {"type": "number"}}},
+        **{
+            f"c{n}": {"channels": {"v": {"type": "number", "current-value": CODE % n}}}
+            for n in range(COMPOSITES)
+        },
+    }
+}
+LOOK_SECONDS = 0.002
+WARM = 20
+"""Tenants that come before: what programs load for the first ones is nobody's."""
+
+
+class Tenant(NamedTuple):
+    """Whose, and what is his."""
+
+    token: str
+    service_object: str
+    workflow: str
+
+
+class Cost(NamedTuple):
+    """Of a program with all below it."""
+
+    processes: int
+    megabytes: float
+
+
+def measure(
+    settings: Settings, document: dict[str, Any], tenants: int, rounds: int, settle: float
+) -> None:
+    """Print a line for each program, and one for updates and atoms."""
+    print(f"load {os.getloadavg()[0]:.1f} at the start", flush=True)
+    with ground.folder(changed(settings, functions_idle_seconds=1.0)) as own:
+        platform = Platform(own)
+        try:
+            platform.supervisor.start()
+            found = platform.settings
+            owner = Database(found.store.dsn)
+            _all_come(found, owner, document, "warm", min(WARM, tenants))
+            time.sleep(settle)
+            before = _costs(platform)
+            idle = _all_come(found, owner, document, "idle", tenants)
+            busy = _costs(platform)
+            time.sleep(settle)
+            _tell(before, busy, _costs(platform))
+            chosen = idle[:: max(1, len(idle) // rounds)][:rounds]
+            _tell_times("update", [_first_update(found, each) for each in chosen])
+            pause = min(settle, 5.0)
+            _tell_times("atom", [_first_atom(found, owner, each, pause) for each in chosen])
+            owner.close()
+        finally:
+            platform.close()
+    print(f"load {os.getloadavg()[0]:.1f} at the end")
+
+
+def _all_come(
+    settings: Settings, owner: Database, document: dict[str, Any], name: str, count: int
+) -> list[Tenant]:
+    """Return so many new tenants, of whom all that they have sent has been worked on."""
+    found = [_comes(settings, owner, document, f"{name} {number}") for number in range(count)]
+    for each in found:
+        while not _collected(owner, each.workflow):
+            time.sleep(LOOK_SECONDS)
+    return found
+
+
+def _comes(settings: Settings, owner: Database, document: dict[str, Any], name: str) -> Tenant:
+    token = PostgresTenants(owner).create_tenant(name)
+    connection = Connection(settings, token)
+    service_object, workflow = (
+        orjson.loads(_asked(connection, path, body))["id"]
+        for path, body in (("/", DEVICE), ("/workflows", document))
+    )
+    connection.put(service_object, "s0", 1.0, 1)
+    _asked(connection, f"/workflows/{workflow}/atoms", {"atoms": [{"n": 1}]})
+    connection.close()
+    return Tenant(token, service_object, workflow)
+
+
+def _asked(connection: Connection, path: str, body: object) -> bytes:
+    status, answer = connection.request("POST", path, orjson.dumps(body))
+    if status not in (201, 202):
+        raise RuntimeError(f"POST {path}: {status} {answer.decode(errors='replace')}")
+    return answer
+
+
+def _collected(owner: Database, workflow: str) -> int:
+    text = "SELECT count(*) FROM collected_atoms WHERE workflow = %(workflow)s"
+    return int(owner.rows(text, {"workflow": workflow})[0][0])
+
+
+def _costs(platform: Platform) -> dict[str, Cost]:
+    found = {}
+    for name, pid in platform.supervisor.pids().items():
+        every = processes.tree(pid)
+        found[name] = Cost(len(every), sum(map(processes.memory_megabytes, every)))
+    return found
+
+
+def _tell(before: dict[str, Cost], busy: dict[str, Cost], after: dict[str, Cost]) -> None:
+    print(f"{'program':>10} {'processes before':>16} {'busy':>6} {'idle':>6} {'MB more':>8}")
+    for name, own in after.items():
+        more = own.megabytes - before[name].megabytes
+        print(
+            f"{name:>10} {before[name].processes:>16} {busy[name].processes:>6}"
+            f" {own.processes:>6} {more:>8.1f}"
+        )
+    sums = [sum(each.megabytes for each in costs.values()) for costs in (before, after)]
+    print(f"all: {sums[0]:.0f} MB before, {sums[1] - sums[0]:.1f} MB more", flush=True)
+
+
+def _first_update(settings: Settings, tenant: Tenant) -> float:
+    """Return the milliseconds from a PUT to the frame of a composite stream."""
+    place = f"{reachable(settings.host)}:{settings.delivery.port}"
+    url = f"ws://{place}/{tenant.service_object}/streams/c{COMPOSITES - 1}/live"
+    headers = {"Authorization": tenant.token}
+    with connect(url, additional_headers=headers, compression=None) as socket:
+        device = Connection(settings, tenant.token)
+        began = time.perf_counter()
+        device.put(tenant.service_object, "s0", 2.0, 2)
+        while orjson.loads(socket.recv(timeout=60))["lastUpdate"] < 2:
+            pass
+        device.close()
+        return 1000 * (time.perf_counter() - began)
+
+
+def _first_atom(settings: Settings, owner: Database, tenant: Tenant, pause: float) -> float:
+    """Return the milliseconds from a POST to when its atom stands among the results."""
+    time.sleep(pause)
+    connection = Connection(settings, tenant.token)
+    before = _collected(owner, tenant.workflow)
+    began = time.perf_counter()
+    _asked(connection, f"/workflows/{tenant.workflow}/atoms", {"atoms": [{"n": 2}]})
+    while _collected(owner, tenant.workflow) == before:
+        time.sleep(LOOK_SECONDS)
+    connection.close()
+    return 1000 * (time.perf_counter() - began)
+
+
+def _tell_times(what: str, found: Sequence[float]) -> None:
+    cuts = ", ".join(f"p{cut * 100:g} {ground.percentile(found, cut):.0f}" for cut in (0.5, 0.99))
+    print(f"first {what} after idleness: {cuts} ms of {len(found)}", flush=True)
