@@ -82,6 +82,9 @@ WHY = {
     "functions/files/source.py:Source.__init__": BRIEF,
     "functions/programs.py:Asking.__init__": "each waits for its own answer",
     "functions/programs.py:Asking._listen": OURS,
+    "api/platform/balancing.py:Balancing.__init__": (
+        "the operator's alone, and whoever finds it taken is told so at once"
+    ),
     "functions/programs.py:Known.__init__": BRIEF,
     "functions/scripts.py:Scripts.__init__": BRIEF,
     "functions/sinks.py:Sinks.__init__": "the first makes what all use, which takes a second once",

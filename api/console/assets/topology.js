@@ -60,7 +60,7 @@ function show(node, kind) {
 function showInside({ node, label, streams }) {
   const known = streams.filter(({ kind }) => kind !== null);
   const counts = KINDS.map((kind) => known.filter((each) => each.kind === kind).length);
-  const bar = [...node.querySelectorAll(".part")];
+  const bar = [...node.querySelectorAll(".inside")];
   const width = node.querySelector("rect").width.baseVal.value - 2 * INSET;
   let x = node.querySelectorAll("rect")[1].x.baseVal.value + INSET;
   bar.forEach((part, n) => {
