@@ -76,7 +76,7 @@ async def run(chosen: Settings) -> None:
     places = {SOCKETS: reception.admitted, LIVE_SUBSCRIPTIONS: reception.subscriptions}
     overrides = Overrides(quotas_given, places)
     largest = chosen.requests.max_body_bytes
-    bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_owner)
+    bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_first)
     registry = Registry()
     observe_broker(hub, feeds, broker, queues, bridges, registry)
     serve(registry, chosen.metrics_host, chosen.mqtt.metrics_port)

@@ -78,7 +78,7 @@ async def run(chosen: Settings) -> None:
         spending,
         callbacks,
         evaluator,
-        lambda: feeds.is_owner,
+        lambda: feeds.is_first,
     )
     pulls = Pulls()
     workflows = Workflows(PostgresAtoms(database), quotas(chosen), quotas_given.of_all)

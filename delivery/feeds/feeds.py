@@ -24,7 +24,7 @@ from delivery.feeds.rereading import Rereading
 from delivery.repeating import for_ever
 from delivery.watchers import Watchers
 from servioticy.errors import Unavailable
-from servioticy.ports.cursors import About, Change, Cursors, DurableSubscription, Source
+from servioticy.ports.cursors import About, Change, Claim, Cursors, DurableSubscription, Source
 from servioticy.ports.emitted import EmittedPages
 from servioticy.ports.history import History
 
@@ -67,8 +67,8 @@ class Feeds:
     ) -> None:
         """`receivers` are by the name of the callback; subscriptions with others are not fed."""
         self.feeds: dict[str, Feed] = {}
-        self.is_owner = False
-        """Whether this process delivers; of several, one does."""
+        self.claim = Claim("", frozenset(), frozenset(), 1)
+        """Which of all subscriptions this process delivers to; of several, each to some."""
         self._store = store
         self.beginnings = Beginnings(pages)
         self.fanout = fanout
@@ -87,6 +87,11 @@ class Feeds:
         self._calls = calls
         self._storing = ThreadPoolExecutor(1, "cursors")
         fanout.resting.ended = self._go_on
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process, of all that deliver, that does what one of them has to."""
+        return 0 in self.claim.slots - self.claim.surplus
 
     @property
     def behind(self) -> int:
@@ -118,22 +123,29 @@ class Feeds:
     async def _look(self) -> None:
         """Look once for subscriptions that are new, changed or gone."""
         await asyncio.sleep(LOOK_SECONDS)
-        is_owner = await self._asked(self._store.claim)
-        if is_owner != self.is_owner:
-            self.is_owner = is_owner
-            log.info("feeds_claimed" if is_owner else "feeds_lost")
-        now = await self._asked(self._store.changes) if is_owner else {}
-        for number, gone in enumerate(self._known.keys() - now.keys()):
-            self._remove(gone)
-            await _others_first(number)
+        claim = await self._asked(self._store.claim)
+        if claim.fence != self.claim.fence:
+            # What was held may have been another's meanwhile: begin from what is stored.
+            await self._remove_all(self._known.keys())
+            self._known = {}
+        before, self.claim = self.claim, claim
+        if claim[:3] != before[:3]:
+            log.info("feeds_claimed", extra={"slots": len(claim.slots - claim.surplus)})
+        found = await self._asked(self._store.changes) if claim.slots else {}
+        now = {id_: change for id_, change in found.items() if claim.has(id_)}
+        await self._remove_all(self._known.keys() - now.keys())
+        if claim.surplus:
+            self._known = {each: self._known[each] for each in self._known.keys() & now.keys()}
+            await self._asked(partial(self._store.release, claim.surplus))
+            self.claim = claim._replace(slots=claim.slots - claim.surplus, surplus=frozenset())
         changed = [each for each, change in now.items() if self._known.get(each) != change]
         if changed:
             await self._store_cursors()
-        found = await self._asked(partial(self._store.subscriptions, changed)) if changed else []
-        for number, each in enumerate(found):
+        ask = partial(self._store.subscriptions, changed)
+        for number, each in enumerate(await self._asked(ask) if changed else ()):
             await _others_first(number)
-            before = self._known.get(each.id)
-            if each.id in self.feeds and before and before.own == now[each.id].own:
+            known = self._known.get(each.id)
+            if each.id in self.feeds and known and known.own == now[each.id].own:
                 self.be_about(self.feeds[each.id], each)
                 continue
             self._remove(each.id)
@@ -190,6 +202,15 @@ class Feeds:
             return
         self._running.pop(subscription).cancel()
         self._forget(feed)
+
+    async def _remove_all(self, subscriptions: Collection[str]) -> None:
+        """Feed these no more; nothing is on its way to their receivers when this returns."""
+        gone = [each for each in subscriptions if each in self._running]
+        ending = [self._running[each] for each in gone]
+        for number, each in enumerate(gone):
+            self._remove(each)
+            await _others_first(number)
+        await asyncio.gather(*ending, return_exceptions=True)
 
     def _forget(self, feed: Feed) -> None:
         id_ = feed.subscription.id

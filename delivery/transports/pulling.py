@@ -74,7 +74,7 @@ async def find(pulls: Pulls, feeds: Feeds, id_: str, who: Identity) -> Pull:
     """Return the subscription where it is the caller's. Raises Refused."""
     pull = await pulls.find(id_, who.tenant, feeds)
     if pull is None:
-        raise Refused(NOT_FOUND if feeds.is_owner else NOT_HERE)
+        raise Refused(NOT_FOUND if feeds.claim.has(id_) else NOT_HERE)
     if not who.may_pull(pull.feed.subscription.source):
         raise Refused(NOT_FOR_THIS)
     return pull
@@ -86,7 +86,7 @@ async def find_feed(feeds: Feeds, id_: str, who: Identity) -> Feed:
         await feeds.looked()
     feed = feeds.feeds.get(id_)
     if feed is None or feed.tenant != who.tenant:
-        raise Refused(NOT_FOUND if feeds.is_owner else NOT_HERE)
+        raise Refused(NOT_FOUND if feeds.claim.has(id_) else NOT_HERE)
     if not who.may_pull(feed.subscription.source):
         raise Refused(NOT_FOR_THIS)
     return feed

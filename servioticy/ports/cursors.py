@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
+from servioticy.domain.feed_slots import slot_of
 from servioticy.domain.model import StreamKey, StreamRef, Timestamp
 
 
@@ -77,6 +78,23 @@ class DurableSubscription(NamedTuple):
     """The number of the newest stream of all when these were found; None: it is about one."""
 
 
+class Claim(NamedTuple):
+    """Which slots of subscriptions a process delivers to."""
+
+    fence: str
+    """Another one where what was held before was lost in between."""
+    slots: frozenset[int]
+    """All that are held."""
+    surplus: frozenset[int]
+    """Of these, which others are to have: to be released as soon as nothing is delivered there."""
+    slots_in_all: int
+
+    def has(self, subscription: str) -> bool:
+        """Return whether this process delivers to it, and goes on to."""
+        slot = slot_of(subscription, self.slots_in_all)
+        return slot in self.slots and slot not in self.surplus
+
+
 class Sources(Protocol):
     """What subscriptions can be about. Every call may raise Unavailable."""
 
@@ -90,8 +108,15 @@ class Sources(Protocol):
 class Cursors(Protocol):
     """The durable subscriptions of the platform. Every call may raise Unavailable."""
 
-    def claim(self) -> bool:
-        """Whether this process may deliver to durable subscriptions; one at a time may."""
+    def claim(self) -> Claim:
+        """Take as many slots as this process may have, of those that nobody has.
+
+        Each is one process's at a time, and those that claim have about as many. What a process
+        has it keeps until it releases it, or its connection is gone.
+        """
+
+    def release(self, slots: Iterable[int]) -> None:
+        """Let others have these."""
 
     def changes(self) -> Mapping[str, Change]:
         """Return the last change of every durable subscription."""
@@ -103,7 +128,10 @@ class Cursors(Protocol):
         """Return what a tenant may read of a Service Object or a group: so many streams."""
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
-        """Note how far each of these has got; those that are gone are ignored."""
+        """Note how far each of these has got; those that are gone are ignored.
+
+        Raises Unavailable, too, where this process has claimed, and has lost what it had.
+        """
 
 
 def write_cursor(cursor: StoredCursor) -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
+from servioticy.domain import feed_slots
+from servioticy.domain.feed_slots import SLOTS
 from servioticy.domain.model import StreamKey, StreamRef
+from servioticy.errors import Unavailable
 from servioticy.ports.cursors import (
     About,
     Change,
+    Claim,
     DurableSubscription,
     Source,
     StoredCursor,
@@ -25,8 +30,6 @@ ACTING = "actions-"
 """So begin the ids of those that are of a composite stream, for the actions it asks for."""
 PAGE = 1_000
 """Cursors that are read at once."""
-_DELIVERYS_LOCK = 7_305_808_869_233  # any number that only delivery uses
-_BROKERS_LOCK = 7_305_808_869_287
 
 
 class Standing(NamedTuple):
@@ -37,11 +40,23 @@ class Standing(NamedTuple):
     cursor: StoredCursor
 
 
-class Deliverer(Enum):
-    """Programs that deliver to durable subscriptions, each to callbacks of its own."""
+class Locks(NamedTuple):
+    """Classes of advisory locks, any numbers that nothing else uses, and how many slots."""
 
-    DELIVERY = _DELIVERYS_LOCK
-    BROKER = _BROKERS_LOCK
+    processes: int
+    slots: int
+    slots_in_all: int
+
+
+class Deliverer(Enum):
+    """Programs that deliver to durable subscriptions, each to callbacks of its own.
+
+    Processes of delivery share them. Of the broker one has them all: a session of a client is at
+    one process, and whoever has its subscriptions has to be that one.
+    """
+
+    DELIVERY = Locks(1_701_018, 1_701_019, SLOTS)
+    BROKER = Locks(1_701_020, 1_701_021, 1)
 
 
 class PostgresCursors:
@@ -49,14 +64,37 @@ class PostgresCursors:
 
     def __init__(self, database: Database, deliverer: Deliverer = Deliverer.DELIVERY) -> None:
         """`database` is asked by one thread at a time, which keeps the claim."""
-        self._lock = deliverer.value
+        self._locks = deliverer.value
+        self._fence = ""
         self._database = database
         self._sql = queries("cursors")
         self._sources = PostgresSources(database)
 
-    def claim(self) -> bool:
-        """Whether this process may deliver to durable subscriptions; one at a time may."""
-        return bool(self._database.rows(self._sql["claim"], {"key": self._lock})[0][0])
+    def claim(self) -> Claim:
+        """Take as many slots as this process may have, of those that nobody has."""
+        locks = self._locks._asdict()
+        ((fence,),) = self._database.rows(self._sql["fence"])
+        if not fence or fence != self._fence:
+            self._fence = secrets.token_hex(8)
+            self._database.rows(self._sql["come"], locks | {"fence": self._fence})
+        held, taken, processes = set[int](), set[int](), 0
+        for slot, is_own in self._database.rows(self._sql["held"], locks):
+            if slot < 0:
+                processes += 1
+            else:
+                (held if is_own else taken).add(slot)
+        in_all = self._locks.slots_in_all
+        most = feed_slots.share(in_all, processes)
+        wanted = feed_slots.missing(held, taken, in_all, most)
+        if wanted:
+            found = self._database.rows(self._sql["take"], locks | {"wanted": wanted})
+            held |= {slot for (slot,) in found}
+        return Claim(self._fence, frozenset(held), feed_slots.surplus(held, most), in_all)
+
+    def release(self, slots: Iterable[int]) -> None:
+        """Let others have these."""
+        values = {"slots": self._locks.slots, "released": sorted(slots)}
+        self._database.rows(self._sql["release"], values)
 
     def changes(self) -> Mapping[str, Change]:
         """Return the last change of every durable subscription."""
@@ -107,10 +145,17 @@ class PostgresCursors:
         acting, subscribed = apart(cursors)
         if subscribed:
             own = [texts[each] for each in subscribed]
-            self._database.rows(self._sql["store"], {"ids": subscribed, "cursors": own})
+            self._stored("store", {"ids": subscribed, "cursors": own})
         if acting:
             own = [texts[f"{ACTING}{each}"] for each in acting]
-            self._database.rows(self._sql["store_acting"], {"streams": acting, "cursors": own})
+            self._stored("store_acting", {"streams": acting, "cursors": own})
+
+    def _stored(self, statement: str, values: Mapping[str, Any]) -> None:
+        """Raises Unavailable where the connection that had claimed is gone."""
+        fenced = {**values, "fence": self._fence}
+        ((is_stored,),) = self._database.rows(self._sql[statement], fenced)
+        if not is_stored:
+            raise Unavailable("another process may deliver to these subscriptions by now")
 
 
 def apart(ids: Iterable[str]) -> tuple[list[int], list[str]]:

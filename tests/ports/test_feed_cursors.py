@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from port_builders import Stored
 
+from servioticy.domain.feed_slots import SLOTS
 from servioticy.domain.model import StreamKey, StreamRef
+from servioticy.errors import Unavailable
 from servioticy.ports.cursors import Source, StoredCursor
 from servioticy.ports.dead_deliveries import Trouble
-from servioticy.storage.cursors import PostgresCursors
+from servioticy.storage.cursors import Deliverer, PostgresCursors
 from servioticy.storage.database import Database
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 
@@ -33,19 +37,71 @@ def cursors(stored: Stored, stream: StreamKey, delivery: Database) -> PostgresCu
     return PostgresCursors(delivery)
 
 
-def test_one_process_at_a_time_delivers(cursors: PostgresCursors, dsn: str) -> None:
-    """However often it asks; the next one as soon as its connection is gone."""
-    other = Database(dsn)
-    assert PostgresCursors(other).claim()
-    assert PostgresCursors(other).claim()
-    assert not cursors.claim()
+def claimed_all(cursors: PostgresCursors) -> bool:
+    return len(cursors.claim().slots) == SLOTS
 
-    other.close()
 
-    for _ in range(100):
-        if cursors.claim():
+def until_claimed_all(cursors: PostgresCursors) -> None:
+    """A connection that is closed here is gone a moment later there."""
+    for _ in range(6000):
+        if claimed_all(cursors):
+            return
+        time.sleep(0.01)
+    raise AssertionError("nobody has them, and they are not to be had")
+
+
+def test_processes_share_what_there_is(cursors: PostgresCursors, dsn: str) -> None:
+    """Who comes has its part as soon as others have let it go; who is left, all of it."""
+    assert claimed_all(cursors)
+    assert claimed_all(cursors)
+
+    database = Database(dsn)
+    other = PostgresCursors(database)
+    assert other.claim().slots == frozenset()
+    before = cursors.claim()
+    assert (len(before.slots), len(before.surplus)) == (SLOTS, SLOTS // 2)
+    assert other.claim().slots == frozenset()
+    cursors.release(before.surplus)
+    assert other.claim().slots == before.surplus
+    after = cursors.claim()
+    assert (after.slots, after.surplus) == (before.slots - before.surplus, frozenset())
+    assert after.fence == before.fence
+
+    database.close()
+    until_claimed_all(cursors)
+
+
+def test_the_brokers_are_one_processs(cursors: PostgresCursors, dsn: str) -> None:
+    """However many there are, and whatever processes of delivery have."""
+    assert claimed_all(cursors)
+    first, second = Database(dsn), Database(dsn)
+    one, two = (PostgresCursors(each, Deliverer.BROKER) for each in (first, second))
+    assert one.claim().slots == {0}
+    assert two.claim().slots == frozenset()
+    first.close()
+    for _ in range(6000):
+        if two.claim().slots:
             break
-    assert cursors.claim()
+        time.sleep(0.01)
+    assert two.claim().slots == {0}
+    second.close()
+
+
+def test_who_has_lost_its_connection_stores_nothing(
+    cursors: PostgresCursors, delivery: Database
+) -> None:
+    """Others may have gone on from there; it claims anew, and knows that it has lost them."""
+    before = cursors.claim()
+    cursors.store({"1": StoredCursor({0: 6})})
+    delivery.close()
+
+    with pytest.raises(Unavailable):
+        cursors.store({"1": StoredCursor({0: 7})})
+    assert cursors.subscriptions(["1"])[0].cursor == StoredCursor({0: 6})
+    until_claimed_all(cursors)
+    assert cursors.claim().fence != before.fence
+    cursors.store({"1": StoredCursor({0: 7})})
+    assert cursors.subscriptions(["1"])[0].cursor == StoredCursor({0: 7})
 
 
 def test_a_subscription_is_found_with_its_cursor(

@@ -196,8 +196,11 @@ def world(settings: Settings) -> Iterator[World]:
             program.kill()
 
 
-def subscribe(world: World, id_: str, source: Source | None = None) -> None:
-    """To the stream of `mine`, or to many."""
+def subscribe(
+    world: World, id_: str, source: Source | None = None, *, called: str | None = None
+) -> None:
+    """To the stream of `mine`, or to many; its updates are fetched, or are `called` with."""
+    told = {} if called is None else {"destination": called}
     address = world.addresses.address(world.ours, "mine", "data")
     assert address is not None
     newest = bootstrap.connect(world.settings).rows("SELECT max(id) FROM streams")[0][0]
@@ -209,11 +212,11 @@ def subscribe(world: World, id_: str, source: Source | None = None) -> None:
             "stream": None if source else address.stream_id,
             "service_object": source.service_object if source else None,
             "group": source.group if source else None,
-            "document": "{}",
-            "callback": "pull",
-            "destination": "",
+            "document": json.dumps(told),
+            "callback": "pull" if called is None else "http",
+            "destination": called or "",
             "now": int(time.time() * 1000),
-            "most": 10,
+            "most": 100,
             "cursor": write_cursor(StoredCursor(newest=newest if source else None)),
             "expires_at": None,
         },
@@ -221,8 +224,8 @@ def subscribe(world: World, id_: str, source: Source | None = None) -> None:
 
 
 @contextmanager
-def again(settings: Settings) -> Iterator[None]:
-    """The program, after it has been killed."""
+def again(settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
+    """The program, after it has been killed, or beside the first one."""
     environment = {**os.environ, **to_environment(settings)}
     with subprocess.Popen([sys.executable, "-m", "delivery"], env=environment) as program:
         try:
@@ -230,6 +233,6 @@ def again(settings: Settings) -> Iterator[None]:
             while health(settings.delivery.port) != 200:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
-            yield
+            yield program
         finally:
             program.kill()

@@ -12,7 +12,14 @@ from emitted_records import Known
 from servioticy.domain.model import LastUpdate, StreamKey, StreamRef, Timestamp
 from servioticy.domain.quotas import DELIVERIES, Exceeded, quotas
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
-from servioticy.ports.cursors import About, Change, DurableSubscription, Source, StoredCursor
+from servioticy.ports.cursors import (
+    About,
+    Change,
+    Claim,
+    DurableSubscription,
+    Source,
+    StoredCursor,
+)
 from servioticy.ports.emitted import EmittedPage
 from servioticy.settings import Settings
 
@@ -80,8 +87,12 @@ class MemoryCursors:
         self.rows[id_] = self.rows[id_]._replace(streams=keys, newest=newest)
         self.numbers[id_] = self.numbers[id_]._replace(streams=self.numbers[id_].streams + 1)
 
-    def claim(self) -> bool:
-        return not self.is_claimed_by_others
+    def claim(self) -> Claim:
+        slots = frozenset() if self.is_claimed_by_others else frozenset({0})
+        return Claim("own", slots, frozenset(), 1)
+
+    def release(self, slots: Iterable[int]) -> None:
+        """There is nobody else."""
 
     def changes(self) -> Mapping[str, Change]:
         return {id_: self.numbers[id_] for id_ in self.rows}

@@ -1,15 +1,36 @@
--- claim --
+-- come --
+-- This connection is one of those that share the slots, for as long as it lives, and is known by
+-- this fence. That the other end is gone is noticed soon.
+SELECT set_config('servioticy.fence', %(fence)s, false),
+       set_config('tcp_keepalives_idle', '5', false),
+       set_config('tcp_keepalives_interval', '2', false),
+       set_config('tcp_keepalives_count', '3', false),
+       pg_advisory_lock_shared(%(processes)s, 0);
+
+-- fence --
+-- What this connection is known by; nothing where it has not come.
+SELECT coalesce(current_setting('servioticy.fence', true), '');
+
+-- held --
+-- Who has what: the slots, and whether this connection has them; -1 is that one shares them.
+SELECT CASE WHEN classid::bigint = %(processes)s THEN -1 ELSE objid::bigint END,
+       pid = pg_backend_pid()
+  FROM pg_locks
+ WHERE locktype = 'advisory'
+   AND objsubid = 2
+   AND classid::bigint IN (%(processes)s, %(slots)s)
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+   AND granted;
+
+-- take --
 -- Held by the connection, so it is free as soon as its holder is gone.
-SELECT CASE
-       WHEN EXISTS (
-            SELECT
-              FROM pg_locks
-             WHERE locktype = 'advisory'
-               AND pid = pg_backend_pid()
-               AND (classid::bigint << 32 | objid::bigint) = %(key)s)
-       THEN true
-       ELSE pg_try_advisory_lock(%(key)s)
-       END;
+SELECT slot
+  FROM unnest(%(wanted)s::integer[]) AS wanted (slot)
+ WHERE pg_try_advisory_lock(%(slots)s, slot);
+
+-- release --
+SELECT pg_advisory_unlock(%(slots)s, slot)
+  FROM unnest(%(released)s::integer[]) AS released (slot);
 
 -- changes --
 -- Of those whose source their tenants may read: what was public may be private now, or deleted,
@@ -85,16 +106,26 @@ SELECT 'actions-' || streams.id, streams.tenant_id, 'actions', '{}', created_at,
  WHERE stream_id = ANY(%(streams)s::bigint[]);
 
 -- store_acting --
-UPDATE acting_streams
-   SET cursor = moved.cursor::json
-  FROM unnest(%(streams)s::bigint[], %(cursors)s::text[]) AS moved (id, cursor)
- WHERE stream_id = moved.id;
+-- Only by the connection that has claimed, where one has.
+WITH moved AS (
+    UPDATE acting_streams
+       SET cursor = moved.cursor::json
+      FROM unnest(%(streams)s::bigint[], %(cursors)s::text[]) AS moved (id, cursor)
+     WHERE stream_id = moved.id
+       AND coalesce(current_setting('servioticy.fence', true), '') = %(fence)s
+)
+SELECT coalesce(current_setting('servioticy.fence', true), '') = %(fence)s;
 
 -- store --
-UPDATE cursors
-   SET cursor = moved.cursor::json
-  FROM unnest(%(ids)s, %(cursors)s) AS moved (id, cursor)
- WHERE subscription_id = moved.id;
+-- Only by the connection that has claimed, where one has.
+WITH moved AS (
+    UPDATE cursors
+       SET cursor = moved.cursor::json
+      FROM unnest(%(ids)s, %(cursors)s) AS moved (id, cursor)
+     WHERE subscription_id = moved.id
+       AND coalesce(current_setting('servioticy.fence', true), '') = %(fence)s
+)
+SELECT coalesce(current_setting('servioticy.fence', true), '') = %(fence)s;
 
 -- every --
 -- All durable subscriptions, from an id on.
