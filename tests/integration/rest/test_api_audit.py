@@ -20,6 +20,7 @@ NOT_TOLD = {
     ("POST", "/lastUpdates"): "reads",
     ("POST", "/{so}/streams/{s}/search"): "reads",
     ("DELETE", "/jobs/{job}"): "that it has begun is told; what is cancelled leaves nothing",
+    ("POST", "/platform/rebalance"): "nothing is defined: what computes it is another process",
     ("POST", "/{so}/try"): "nothing changes: it is tried on what is stored",
     ("POST", "/{so}/versions"): "nothing is in force by it: that it is put in force is told",
     ("POST", "/{so}/actuations/{actuation}"): "an actuation says itself what became of it",
