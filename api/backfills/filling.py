@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
 from api.backfills.growing import Growing, NewRow
@@ -36,13 +37,18 @@ class Ended(Unavailable):
 
 
 class Filling:
-    """Computes in the thread that asks; code runs in the tenant's process."""
+    """Computes in the thread that asks; code runs in the tenant's process.
+
+    What is computed is stored in another thread while what follows is computed: of each job one
+    step at a time, in order.
+    """
 
     def __init__(self, stored: Statements, evaluator: Evaluator) -> None:
         """`stored` are the statements of backfills."""
         self._sql = stored
         self._evaluator = evaluator
         self._operators = operators()
+        self._storing = ThreadPoolExecutor(1, thread_name_prefix="storing")
 
     def steps(self, plan: Plan) -> Iterator[Step]:
         """Yield after some trees each.
@@ -65,6 +71,7 @@ class Filling:
 
     def _stored_rows(self, plan: Plan, concerned: Concerned, growing: Growing) -> Iterator[None]:
         size = done = 0
+        stored: Future[None] | None = None
         for done, rows in self._rows(plan, concerned, growing):
             size += sum(ROW_BYTES + len(each.document) for each in rows)
             if size > plan.most_bytes:
@@ -72,8 +79,12 @@ class Filling:
                     f"More than {plan.most_bytes:,} bytes come of it, which is all "
                     "that there is room for"
                 )
-            self._store(plan, rows, done)
+            if stored is not None:
+                stored.result()
+            stored = self._storing.submit(self._store, plan, rows, done)
             yield
+        if stored is not None:
+            stored.result()
 
     def _rows(
         self, plan: Plan, concerned: Concerned, growing: Growing
