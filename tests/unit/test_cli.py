@@ -24,6 +24,7 @@ COMMANDS = [
         "broker",
         "functions",
         "migrate",
+        "rebalance",
         "tenant",
         "doctor",
         "tail",

@@ -28,6 +28,7 @@ BRIEF = "held for a few steps in memory, in which nothing is asked of anybody"
 OURS = "the platform's own work, a fixed number of them; no request waits for it"
 TURNS = "gets one only where a thread is free; until then it waits in turn, by tenant"
 WHY = {
+    "api/backfills/filling.py:Filling.__init__": "one step of a job, which have theirs in turns",
     "api/background/worker.py:Worker.start": OURS,
     "api/edge/threads.py:Lane.__init__": "whoever holds it gathers for all, some milliseconds",
     "api/edge/threads.py:Threads.__init__": TURNS + " (edge/pools.py)",
