@@ -14,6 +14,7 @@ from command import applications, commands, listening, monitoring, spark
 from command.remote import options
 from servioticy.domain.balance import MOST_MOVES, MOVES
 from servioticy.errors import ServioticyError
+from servioticy.numbers import whole
 from servioticy.settings import Settings, changed, load
 from servioticy.settings.declared import DECLARED
 
@@ -164,9 +165,10 @@ def _add_rebalance(group: Any) -> None:
 
 
 def _moves(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text[:10]) <= MOST_MOVES:
+    number = whole(text, 1, MOST_MOVES)
+    if number is None:
         raise argparse.ArgumentTypeError(f"it has to be a whole number from 1 to {MOST_MOVES}")
-    return int(text)
+    return number
 
 
 def _add_backup(group: Any) -> None:

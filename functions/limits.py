@@ -33,7 +33,7 @@ def limits(settings: Settings) -> Limits:
     if own.visibility_seconds < least:
         raise SettingsError(
             f"setting functions_visibility_seconds = {own.visibility_seconds:g}: expected "
-            f"{least:g} at least, which is ten seconds more than functions_lifetime_seconds = "
+            f"{least:g} at least, {LEAST_BEYOND_SECONDS:g} more than functions_lifetime_seconds = "
             f"{own.lifetime_seconds:g}"
         )
     return Limits(

@@ -48,8 +48,11 @@ def add(app: Flask, base: str) -> None:
     @app.get(f"{ROOT}/platform/rebalance")
     def balance_page() -> str:
         told = g.signed.api.get("platform", "rebalance")
-        counts = {each: request.args.get(each, "") for each in ("moved", "waiting")}
-        done = {name: int(text) for name, text in counts.items() if whole(text, 0, MOST_MOVES)}
+        done = {
+            each: number
+            for each in ("moved", "waiting")
+            if (number := whole(request.args.get(each, ""), 1, MOST_MOVES)) is not None
+        }
         most = max((max(e["busy"], e["busyAfter"]) for e in told["partitions"]), default=0) or 1
         return render_template("rebalance.html", told=told, done=done, most=most)
 

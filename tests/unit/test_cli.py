@@ -207,3 +207,12 @@ def test_timestamps_are_dates_only_where_they_look_like_one(timestamp: int, text
 def test_nobody_there_is_told_with_the_remedy(capsys) -> None:
     assert cli.main(["tail", PUMP, "b", "--token", "t", "--url", "ws://127.0.0.1:1"]) == 1
     assert "servioticy up" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("moves", ["0", "101", "00000000001999", "x", "²", "٣"])
+def test_as_many_moves_as_may_be_are_a_number_that_fits(moves: str, capsys) -> None:
+    with pytest.raises(SystemExit):
+        cli.parser().parse_args(["rebalance", "--moves", moves])
+
+    assert "a whole number from 1 to 100" in capsys.readouterr().err
+    assert cli.parser().parse_args(["rebalance", "--moves", "100"]).moves == 100

@@ -18,6 +18,6 @@ def test_what_was_taken_is_hidden_for_longer_than_an_instance_lives() -> None:
         limits(changed(own, functions_visibility_seconds=69.9))
 
     assert str(refused.value) == (
-        "setting functions_visibility_seconds = 69.9: expected 70 at least, which is ten seconds"
-        " more than functions_lifetime_seconds = 60"
+        "setting functions_visibility_seconds = 69.9: expected 70 at least, 10 more"
+        " than functions_lifetime_seconds = 60"
     )
