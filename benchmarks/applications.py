@@ -13,7 +13,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -37,7 +37,7 @@ from monitoring.analysis.steps import Step
 from monitoring.applications import deploying, repository, scheduled, states
 from monitoring.applications.repository import Place
 from servioticy.embedded import jars
-from servioticy.errors import SettingsError, Unavailable
+from servioticy.errors import Unavailable
 from servioticy.settings import Settings, changed, to_environment
 
 PAUSES = {"1 s": 1.0, "10 ms": 0.01}
@@ -75,8 +75,6 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--svg", type=Path, help="folder for figure5.svg to figure7.svg")
     options = parser.parse_args(arguments)
     size = Size(options.runs, options.vertices, options.characters)
-    if CONSUMER in options.engines and not settings.log.bootstrap_servers:
-        raise SettingsError("a consumer needs a broker: name a platform that runs")
     if STORM in options.engines:
         fetch_storm(settings)
     found: dict[str, list[Step]] = {}
@@ -94,16 +92,27 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
 def scenarios(settings: Settings, engine: str, size: Size) -> Iterator[tuple[str, list[Step]]]:
     """Yield the steps of an engine in each scenario. Raises Unavailable where it fails."""
     if engine == STREAMS:
-        with streams(settings, size.parts) as found:
+        with streams(settings, size.parts) as platform:
             for pause, seconds in PAUSES.items():
-                yield pause, of_streams(settings, found, size, seconds)
+                yield pause, of_streams(settings, platform, size, seconds)
         return
-    for pause, seconds in PAUSES.items():
-        chosen = size.arguments(seconds, engine)
-        if engine == CONSUMER:
-            brokers = settings.log.bootstrap_servers
-            chosen += ["--brokers", brokers, "--topic", f"salesman-{uuid.uuid4().hex}"]
-        yield pause, measured(settings, engine, chosen)
+    with broker(settings) if engine == CONSUMER else nullcontext(settings) as found:
+        for pause, seconds in PAUSES.items():
+            chosen = size.arguments(seconds, engine)
+            if engine == CONSUMER:
+                brokers = found.log.bootstrap_servers
+                chosen += ["--brokers", brokers, "--topic", f"salesman-{uuid.uuid4().hex}"]
+            yield pause, measured(settings, engine, chosen)
+
+
+@contextmanager
+def broker(settings: Settings) -> Iterator[Settings]:
+    """The broker of a platform that is named, else one on a folder of its own."""
+    if settings.log.bootstrap_servers:
+        yield settings
+    else:
+        with ground.stores(settings) as found:
+            yield found.settings
 
 
 @contextmanager
