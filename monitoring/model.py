@@ -42,6 +42,10 @@ class RuntimePerformance(msgspec.Struct, frozen=True, tag=True, rename="camel"):
     """it is told for sampled updates that it, or the call around it, is about, not for itself: a
     part of their traces, and of no statistics over calls, in which large batches would be too many
     """
+    about_others: bool = False
+    """it says which updates it is about, and none of them is sampled: no trace has it, whatever
+    the call around it is about
+    """
 
 
 class ResourceProfile(msgspec.Struct, frozen=True, tag=True, rename="camel"):

@@ -62,10 +62,12 @@ class Correlated(NamedTuple):
     links: tuple[str, ...] = ()
     """of those traces of several pieces of work that are sampled: trace, `-` and step"""
     lot: int = LOTS
-    """the least of the traces of several, sampled or not; LOTS where there is none"""
+    """the least of the traces of several, sampled or not; LOTS where it says nothing of several"""
 
 
 NOTHING = Correlated()
+UNTRACED = Correlated(lot=LOTS - 1)
+"""It is about several, of which none has a trace: they are sampled where everything is."""
 
 
 def fresh() -> str:
@@ -101,7 +103,7 @@ class Finder:
             values = part(values)
         empty = values.count("")
         if empty == len(values):
-            return NOTHING
+            return UNTRACED if empty and self._may_be_several else NOTHING
         texts = [*filter(None, values)]
         if len(texts) + empty < len(values) or {*map(type, texts)} != {str}:
             values = [each for each in values if each is not None]
@@ -111,9 +113,7 @@ class Finder:
             if trace:
                 return Correlated(trace, step)
         elif texts:
-            found = _several(texts, self._sampled)
-            if found is not NOTHING:
-                return found
+            return _several(texts, self._sampled)
         if not values or values[0] == "" or (self._may_be_several and len(values) > 1):
             return NOTHING
         return Correlated(f"{SCOPE.name or os.getpid()}:{str(values[0])[:MAX_LENGTH]}")
@@ -129,12 +129,12 @@ def _several(texts: Sequence[str], sampled: float) -> Correlated:
     lots = [*map(_lot, texts)]
     least = min(lots, default=LOTS)
     if least >= sampled:
-        return Correlated(lot=least) if least < LOTS else NOTHING
+        return Correlated(lot=least) if least < LOTS else UNTRACED
     chosen = {text: lot for text, lot in zip(texts, lots, strict=True) if lot < sampled}
     if len(chosen) > MOST_LINKS:
         chosen = dict.fromkeys(sorted(chosen, key=chosen.__getitem__)[:MOST_LINKS], 0)
     links = {link: None for each in chosen if (link := _link_of(each))}
-    return Correlated(links=tuple(links), lot=least) if links else NOTHING
+    return Correlated(links=tuple(links), lot=least) if links else UNTRACED
 
 
 @lru_cache(MOST_KNOWN)

@@ -88,7 +88,7 @@ def _parts(
     before the one around it."""
     by_parent: dict[str, list[RuntimePerformance]] = {}
     for each in some:
-        if each.parent and not each.links and each.sequence != trace:
+        if each.parent and not (each.links or each.about_others) and each.sequence != trace:
             by_parent.setdefault(each.parent, []).append(each)
     parts: list[RuntimePerformance] = []
     waiting = [each.step for each in batches]

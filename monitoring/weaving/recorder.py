@@ -42,6 +42,8 @@ class _About(NamedTuple):
     links: tuple[str, ...]
     lot: int
     """the least of its sequence and of the traces that it is about, as lot_of has them"""
+    others: bool = False
+    """it is about several updates, of which none is sampled"""
 
 
 class _Entered(NamedTuple):
@@ -151,13 +153,14 @@ class Recorder:
             if least == LOTS:
                 return _About(sequence, parent, links, around.lot)
         sequence = sequence or fresh()
-        return _About(sequence, parent, links, min(least, lot_of(sequence)))
+        others = least < LOTS and not links
+        return _About(sequence, parent, links, min(least, lot_of(sequence)), others)
 
     def _unsampled(self, about: _About, around: Around | None) -> _Entered | _Before | None:
         """Have what is called meanwhile belong to it all the same."""
         token = None
         if self._nests:
-            sequence, _parent, _links, lot = about
+            sequence, lot = about.sequence, about.lot
             if around is None or around.sequence != sequence:
                 token = AROUND.set(Around(sequence, "", lot))
             elif around.lot != lot:  # it is about a part of what the call around is about
@@ -174,11 +177,11 @@ class Recorder:
         *,
         for_links: bool,
     ) -> None:
-        sequence, parent, links, _lot = about
+        sequence, parent, links, _lot, others = about
         self._outbox.put(
             RuntimePerformance(
                 *(self._node, self._place, start, end, sequence, kind, step, parent, links),
-                for_links,
+                *(for_links, others),
             ),
             1 + len(links) // LINKS_A_PLACE,
         )

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from monitoring import sequences
-from monitoring.sequences import LOTS, MOST_LINKS, MOST_LOOKED_AT, Correlated, Finder, lot_of
+from monitoring.sequences import (
+    LOTS,
+    MOST_LINKS,
+    MOST_LOOKED_AT,
+    UNTRACED,
+    Correlated,
+    Finder,
+    lot_of,
+)
 
 STEP = "00f067aa0ba902b7"
 
@@ -59,8 +67,8 @@ def test_what_only_looks_like_a_context_is_none() -> None:
     wrong = "00-" + "0" * 32 + f"-{STEP}-01"
     for _ in range(2):
         assert found("updates.*.trace", of(wrong, context(1))).links == (link(1),)
-        assert found("updates.*.trace", of(wrong, "x" * 1_000)) == Correlated()
-        assert found("updates.*.trace", of("\ud800" * 55, "x" * 55)) == Correlated()
+        assert found("updates.*.trace", of(wrong, "x" * 1_000)) == UNTRACED
+        assert found("updates.*.trace", of("\ud800" * 55, "x" * 55)) == UNTRACED
 
 
 def test_a_context_of_a_later_version_or_between_blanks_is_one_of_its_trace() -> None:
@@ -94,6 +102,13 @@ def test_what_has_nothing_there_is_left_out() -> None:
     assert found("*.0", [(context(1),), [], (context(2),)]).links == (link(1), link(2))
 
 
+def test_updates_without_contexts_are_updates_all_the_same() -> None:
+    """What is about them is about no other; where there are none, nothing is said."""
+    assert found("updates.*.trace", of("", "")) == found("updates.*.trace", of("")) == UNTRACED
+    assert found("updates.*.trace", of()) == found("updates.0.trace", of("")) == Correlated()
+    assert UNTRACED.lot == LOTS - 1, "sampled where everything is, and nowhere else"
+
+
 def test_several_of_several_are_all_of_them() -> None:
     nested = {"a": of(context(1), context(2)), "b": of(), "c": of(context(3))}
     assert found("*.updates.*.trace", nested).links == (link(1), link(2), link(3))
@@ -103,5 +118,5 @@ def test_several_of_several_are_all_of_them() -> None:
 def test_no_more_is_looked_at_than_is_said() -> None:
     assert len(found("*", map(context, range(1, 1_000))).links) == MOST_LINKS
     late = [""] * MOST_LOOKED_AT + [context(1)]
-    assert found("*", late) == Correlated()
+    assert found("*", late) == UNTRACED
     assert found("*", late[1:]).links == (link(1),)

@@ -335,6 +335,38 @@ def test_a_trace_is_told_with_what_its_batches_call(woven: Woven, tmp_path: Path
     ]
 
 
+@pytest.mark.parametrize("others", [(2, 3), (None, None), (None,), (2, None)])
+@pytest.mark.parametrize("sample", [0.5, 1.0])
+def test_a_trace_has_nothing_that_is_about_others_of_its_batch(
+    woven: Woven,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    others: tuple[int | None, ...],
+    sample: float,
+) -> None:
+    """Not where it is measured as the batch's own sequence is sampled; nor what that calls."""
+    ordered = lots(range(50))
+    sampled, unsampled = ordered[:2], dict(zip((2, 3), ordered[-2:], strict=True))
+    monkeypatch.setattr(recorder, "fresh", lambda: TRACES[sampled[0]])
+    woven.weave(
+        Aspect(f"{NAME}.whole", sequence=EACH, sample=sample, purpose="batch"),
+        Aspect(f"{NAME}.first", sequence=EACH, sample=sample, purpose="part"),
+        Aspect(f"{NAME}.turns", sample=sample, purpose="frame"),
+        Aspect(f"{NAME}.Table.second", sample=sample, purpose="store"),
+    )
+    real, part = woven_steps.first, about(*(each and unsampled[each] for each in others))
+    monkeypatch.setattr(woven_steps, "first", lambda _updates: real(part))
+    monkeypatch.setattr(woven_steps, "len", lambda _: woven_steps.turns(0), raising=False)
+    whole(about(sampled[1], sampled[0], unsampled[2]))
+    told = woven.told()
+    file = tmp_path / "some.ndjson"
+    file.write_bytes(msgspec.json.Encoder().encode_lines(told))
+
+    assert {"part", "frame"} <= {each.node.node_purpose for each in told}
+    purposes = [each.purpose for each in traced([file], TRACES[sampled[1]])]
+    assert purposes == ["batch", "store"]
+
+
 def test_a_trace_of_very_many_steps_is_not_read_into_memory(
     woven: Woven, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
