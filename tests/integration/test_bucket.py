@@ -20,7 +20,6 @@ from servioticy.domain.workflows.stores import Bucket, Keys, stores
 from servioticy.ports.atoms import Seen
 
 pytest.importorskip("moto", reason="the S3-compatible store of the tests is not installed")
-EMPTY = hashlib.sha256(b"").hexdigest()
 LINES = b"".join(b'{"n":%d}\n' % n for n in range(1_000))
 
 
@@ -87,29 +86,66 @@ def test_a_part_is_read_of_the_very_file_that_was_listed(store: ObjectStore) -> 
 
 
 names = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=9)
+odd_names = st.one_of(
+    names, st.sampled_from(["a b", "a+b", "a%2Fb", "a//b", "/a", "ü/é", "~-_.", "x=y&z", "#?", ""])
+)
+"""Of any characters, and those that are written in a way of their own."""
+header_values = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=9)
 
 
-@given(names, st.dictionaries(names, names, max_size=3), names)
+@given(
+    st.sampled_from(["GET", "PUT"]),
+    odd_names,
+    st.dictionaries(odd_names, odd_names, max_size=4),
+    st.dictionaries(
+        st.sampled_from(["x-amz-meta-b", "x-amz-acl", "range", "Range"]), header_values
+    ),
+    st.binary(max_size=9),
+    names,
+)
 def test_requests_are_signed_as_boto3_signs_them(
-    name: str, query: dict[str, str], secret: str
+    method: str,
+    name: str,
+    query: dict[str, str],
+    headers: dict[str, str],
+    body: bytes,
+    secret: str,
 ) -> None:
-    """By botocore's own code, whatever is in names."""
+    """By botocore's own code, whatever is in names, queries, headers and bodies."""
     from botocore.auth import S3SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials
 
+    headers = {each.lower(): value for each, value in headers.items()} | {"if-match": '"1"'}
     at, host = 1_700_000_000.0, "s3.example.org:9000"
     path, asked = path_of("lake", "k" + name), query_of(query)
-    headers = {"range": "bytes=0-9", "if-match": '"1"'}
-    ours = signed_headers("GET", host, path, asked, headers, b"", "eu", Keys("k", secret), at)
+    ours = signed_headers(method, host, path, asked, headers, body, "eu", Keys("k", secret), at)
     url = f"http://{host}{path}" + (f"?{asked}" if asked else "")
-    theirs = AWSRequest("GET", url, {**headers, "x-amz-content-sha256": EMPTY}, b"")
+    digest = hashlib.sha256(body).hexdigest()
+    theirs = AWSRequest(method, url, {**headers, "x-amz-content-sha256": digest}, body)
     theirs.context["timestamp"] = ours["x-amz-date"]
     auth = S3SigV4Auth(Credentials("k", secret), "s3", "eu")
     theirs.headers["X-Amz-Date"] = ours["x-amz-date"]
     text = auth.string_to_sign(theirs, auth.canonical_request(theirs))
 
     assert ours["authorization"].rpartition("=")[2] == auth.signature(text, theirs)
+
+
+def test_a_store_that_looks_at_signatures_takes_ours_and_no_others(store: ObjectStore) -> None:
+    """Also those with names that are written in another way than they are said."""
+    names = ["a b", "a+b", "ü/é", "x=y&z", "50%"]
+    asked = opened(store, "t 7+ü")
+    for each in names:
+        asked.write(each, each.encode())
+
+    files = {each.key: each for each in asked.page("", "").files}
+    assert files.keys() == set(names)
+    assert [asked.read(files[each], 0, 99) for each in names] == [each.encode() for each in names]
+    for prefix in ("a+", "ü/", "x=y&"):
+        (found,) = asked.page(prefix, "").files
+        assert found.key.startswith(prefix)
+    with pytest.raises(StoreRefuses, match="403 SignatureDoesNotMatch"):
+        opened(store, "t7", secret="another").page("", "")
 
 
 def test_a_bucket_that_is_not_there_is_told(store: ObjectStore) -> None:

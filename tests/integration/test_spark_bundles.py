@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from datetime import date
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from running_platform import until
 
+from functions.files.table_process import file_of
 from pipeline.spark import bundles, java, job
 from servioticy.bootstrap import kafka
 from servioticy.domain.topics import Topics
@@ -67,6 +69,31 @@ def test_java_takes_sparks_classes_from_the_archive(spark: SparkSession) -> None
 
     (own,) = [line for line in loaded if " org.apache.spark.SparkContext source: " in line]
     assert "shared objects file (top)" in own
+
+
+def test_spark_reads_what_a_workflow_has_written_as_parquet(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Here, as a Spark runs: two hours' objects as one table, with day and hour from their names,
+    numbers, texts and what is nested."""
+    for hour, rows in (
+        ("04", b'{"n":1,"t":"a","o":{"x":[1,2]}}\n{"n":2.5,"t":"\xc3\xbc"}'),
+        ("05", b'{"n":3.5,"t":"b","o":{"x":[3]}}'),
+    ):
+        folder = tmp_path / "date=2025-11-27" / f"hour={hour}"
+        folder.mkdir(parents=True)
+        (folder / "w-1-0.parquet").write_bytes(file_of(rows))
+
+    found = spark.read.parquet(str(tmp_path)).orderBy("n")
+
+    assert [row.asDict(recursive=True) for row in found.collect()] == [
+        {"n": n, "t": t, "o": o, "date": date(2025, 11, 27), "hour": hour}
+        for n, t, o, hour in (
+            (1.0, "a", {"x": [1, 2]}, 4),
+            (2.5, "ü", None, 4),
+            (3.5, "b", {"x": [3]}, 5),
+        )
+    ]
 
 
 def collected(spark: SparkSession, count: int, value: str) -> list[list[bundles.Row]]:
