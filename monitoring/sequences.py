@@ -14,13 +14,15 @@ from contextvars import ContextVar
 from functools import lru_cache, partial
 from itertools import chain, islice
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from zlib import crc32
+
+import msgspec
 
 from servioticy.domain import traces
 
 
-class Around(NamedTuple):
+class Around(msgspec.Struct, frozen=True):
     """The woven call that is under way here."""
 
     sequence: str
@@ -45,14 +47,14 @@ MAX_LENGTH = 64
 MOST_LINKS = 64
 MOST_LOOKED_AT = 1_000
 """Of one call; a batch may have more updates."""
-MOST_KNOWN = 4_096
-"""Contexts that are not read again: each stage of the pipeline sees those of its batch."""
+MOST_KNOWN = 32
+"""Batches of which is known what they say: each stage of the pipeline sees the same one."""
 EVERY = "*"
 TRACE_LENGTH = 32
 LOTS = 2**32
 
 
-class Correlated(NamedTuple):
+class Correlated(msgspec.Struct, frozen=True):
     """What an argument says of the work that a call is about."""
 
     sequence: str = ""
@@ -101,43 +103,51 @@ class Finder:
         values: Values = (argument,)
         for part in self._parts:
             values = part(values)
-        empty = values.count("")
-        if empty == len(values):
-            return UNTRACED if empty and self._may_be_several else NOTHING
-        texts = [*filter(None, values)]
-        if len(texts) + empty < len(values) or {*map(type, texts)} != {str}:
-            values = [each for each in values if each is not None]
-            texts = [str(each) for each in values if isinstance(each, str)]
-        if len(values) == 1:
-            trace, _, step = _link_of(*texts).partition("-")
-            if trace:
-                return Correlated(trace, step)
-        elif texts:
-            return _several(texts, self._sampled)
-        if not values or values[0] == "" or (self._may_be_several and len(values) > 1):
+        if self._may_be_several:
+            try:
+                found = _said(tuple(values), self._sampled)
+            except TypeError:  # what cannot be hashed is no text
+                found = _said(tuple(filter(_is_text, values)), self._sampled)
+            if found is not NOTHING:
+                return found
+        values = [each for each in values if each is not None]
+        if len(values) != 1 or values[0] == "":
             return NOTHING
+        if isinstance(values[0], str) and (link := _link_of(values[0])):
+            return Correlated(link[:TRACE_LENGTH], link[TRACE_LENGTH + 1 :])
         return Correlated(f"{SCOPE.name or os.getpid()}:{str(values[0])[:MAX_LENGTH]}")
 
 
-def _several(texts: Sequence[str], sampled: float) -> Correlated:
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+@lru_cache(MOST_KNOWN)
+def _said(values: tuple[Any, ...], sampled: float) -> Correlated:
+    """What several values say together; NOTHING of one that stands alone, or where is no text."""
+    texts = [each for each in values if isinstance(each, str)]
+    if len(values) - values.count(None) == 1 and texts != [""]:
+        return NOTHING
+    contexts = [each for each in texts if traces.LENGTH <= len(each) <= traces.MOST]
+    return _several(contexts, sampled) if contexts else UNTRACED if texts else NOTHING
+
+
+def _several(contexts: Sequence[str], sampled: float) -> Correlated:
     """What contexts say together: their lots tell which are read, a batch has hundreds of others.
 
     Where more are sampled than are kept, it is those of the least lots: each step keeps the same.
     """
-    if max(map(len, texts)) > traces.MOST:
-        texts = [each for each in texts if len(each) <= traces.MOST]
-    lots = [*map(_lot, texts)]
-    least = min(lots, default=LOTS)
+    lots = {each: _lot(each) for each in contexts}
+    least = min(lots.values())
     if least >= sampled:
         return Correlated(lot=least) if least < LOTS else UNTRACED
-    chosen = {text: lot for text, lot in zip(texts, lots, strict=True) if lot < sampled}
+    chosen = [text for text, lot in lots.items() if lot < sampled]
     if len(chosen) > MOST_LINKS:
-        chosen = dict.fromkeys(sorted(chosen, key=chosen.__getitem__)[:MOST_LINKS], 0)
-    links = {link: None for each in chosen if (link := _link_of(each))}
-    return Correlated(links=tuple(links), lot=least) if links else UNTRACED
+        chosen = sorted(chosen, key=lots.__getitem__)[:MOST_LINKS]
+    links = _links(chosen)
+    return Correlated(links=links, lot=least) if links else UNTRACED
 
 
-@lru_cache(MOST_KNOWN)
 def _lot(text: str) -> int:
     """The lot of a context's trace. What has the length of one is not looked at otherwise; of a
     later version, or with blanks around, it is read. LOTS of what is none.
@@ -148,15 +158,16 @@ def _lot(text: str) -> int:
     return lot_of(link[:TRACE_LENGTH]) if link else LOTS
 
 
-def _link_of(text: str = "") -> str:
-    """The link of what may be any text, of which none that is long is kept."""
-    return _link(text) if traces.LENGTH <= len(text) <= traces.MOST else ""
+def _links(contexts: Sequence[str]) -> tuple[str, ...]:
+    """Their links, each once. All together: one by one takes five times as long."""
+    if traces.are_written(contexts):
+        return tuple(dict.fromkeys([each[3:52] for each in contexts]))
+    return tuple(dict.fromkeys(filter(None, map(_link_of, contexts))))
 
 
-@lru_cache(MOST_KNOWN)
-def _link(text: str) -> str:
+def _link_of(text: str) -> str:
     """The trace and the step of a context; empty where it is none."""
-    context = traces.read(text)
+    context = traces.read(text) if len(text) >= traces.LENGTH else ""
     return f"{traces.id_of(context)}-{traces.step_of(context)}" if context else ""
 
 
@@ -194,6 +205,8 @@ def _one_by_one(get: Callable[[Any], Any], values: Values) -> Values:
 
 
 def _each(values: Values) -> Values:
+    if len(values) == 1 and isinstance(values[0], list | tuple):
+        return values[0] if len(values[0]) <= MOST_LOOKED_AT else values[0][:MOST_LOOKED_AT]
     return [*islice(chain.from_iterable(map(_inner, values)), MOST_LOOKED_AT)]
 
 

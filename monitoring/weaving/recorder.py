@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from contextvars import Token
 from pathlib import Path
 from threading import get_ident
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+import msgspec
 
 from monitoring.configuration import Aspect
 from monitoring.model import Calls, Node, ResourceProfile, RuntimePerformance
@@ -34,7 +36,7 @@ _Before: TypeAlias = "Token[Around | None]"
 """What brings back what AROUND was before a call."""
 
 
-class _About(NamedTuple):
+class _About(msgspec.Struct, frozen=True):
     """What a call is about."""
 
     sequence: str
@@ -46,7 +48,7 @@ class _About(NamedTuple):
     """it is about several updates, of which none is sampled"""
 
 
-class _Entered(NamedTuple):
+class _Entered(msgspec.Struct, frozen=True):
     """A call that is under way. `began` is 0 where it is not measured."""
 
     about: _About
@@ -124,6 +126,8 @@ class Recorder:
             if not (self._times or self._profiles):
                 return _COUNTED
         around = AROUND.get()
+        if around is not None and around.lot >= self._sampled and not self._finders:
+            return _COUNTED if self._counts else None  # as most of what a batch calls
         about = self._about(correlated, around)
         if about.lot >= self._sampled:
             return self._unsampled(about, around)
@@ -143,10 +147,11 @@ class Recorder:
         sequence = parent = ""
         least = LOTS
         for each in self._finders:
-            sequence, parent, more, lot = each.found(correlated)
+            found = each.found(correlated)
             if least == LOTS:
-                links, least = more, lot
-            if sequence:
+                links, least = found.links, found.lot
+            if found.sequence:
+                sequence, parent = found.sequence, found.parent
                 break
         if around is not None and sequence in ("", around.sequence):
             parent, sequence = around.step or parent, around.sequence
@@ -177,23 +182,22 @@ class Recorder:
         *,
         for_links: bool,
     ) -> None:
-        sequence, parent, links, _lot, others = about
         self._outbox.put(
             RuntimePerformance(
-                *(self._node, self._place, start, end, sequence, kind, step, parent, links),
-                *(for_links, others),
+                *(self._node, self._place, start, end, about.sequence, kind, step, about.parent),
+                *(about.links, for_links, about.others),
             ),
-            1 + len(links) // LINKS_A_PLACE,
+            1 + len(about.links) // LINKS_A_PLACE,
         )
 
     def _leave(self, entered: _Entered, error: BaseException | None) -> None:
-        about, step, token, at, began, before, for_links = entered
-        end = at + time.perf_counter_ns() - began
-        if token is not None:
-            _forget(token)
+        about, at, before = entered.about, entered.at, entered.profile
+        end = at + time.perf_counter_ns() - entered.began
+        if entered.token is not None:
+            _forget(entered.token)
         if error is not None and self._counts and not isinstance(error, GeneratorExit):
             self._failed = next(self._raised)
-        if not began:
+        if not entered.began:
             return
         if before is not None:
             grown = [now - then for now, then in zip(_profile(), before, strict=True)]
@@ -203,7 +207,7 @@ class Recorder:
         if self._times:
             kind = "" if error is None else type(error).__name__[:100]
             start = at if self._aspect.advice == "around" else None
-            self._tell(about, step, start, end, kind, for_links=for_links)
+            self._tell(about, entered.step, start, end, kind, for_links=entered.for_links)
 
 
 _COUNTED = _Entered(_About("", "", (), 0), "", None, 0, 0, None)

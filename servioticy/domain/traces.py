@@ -7,7 +7,7 @@ of the step that it comes from, and flags. None is the empty text, which takes n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -24,6 +24,10 @@ KNOWN_FLAGS = 0b11
 """Sampled, and that the trace's id is random; others mean nothing in version 00."""
 MOST = 512
 """Characters of a header that are looked at: later versions may be longer."""
+
+_SEVERAL_WRITTEN = re.compile(
+    r"(?:00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[0-3],)*", re.ASCII
+)
 
 Trace: TypeAlias = Annotated[str, msgspec.Meta(pattern=f"^{_FORM}$", max_length=LENGTH)]
 """A context in a record."""
@@ -51,6 +55,13 @@ def read(header: str | None) -> str:
 def written(trace: str, step: str, flags: int) -> str:
     """Return a context of these parts."""
     return f"00-{trace}-{step}-{flags:02x}"
+
+
+def are_written(contexts: Sequence[str]) -> bool:
+    """Whether all of them are as `written` has them; one that is not may be a context, too."""
+    together = ",".join([*contexts, ""])
+    is_each_one = len(together) == (LENGTH + 1) * len(contexts)
+    return is_each_one and _SEVERAL_WRITTEN.fullmatch(together) is not None
 
 
 def id_of(context: str) -> str:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servioticy.domain.records import EmittedRecord, LogRecord, UpdateRecord, read_record, write
-from servioticy.domain.traces import LENGTH, Making, id_of, read, step_of
+from servioticy.domain.traces import LENGTH, Making, are_written, id_of, read, step_of
 
 TRACE, STEP = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 CONTEXT = f"00-{TRACE}-{STEP}-01"
@@ -73,6 +73,21 @@ def test_whatever_comes_is_none_or_fits_a_record(header: str) -> None:
     record = UpdateRecord("so", "s", 1, msgspec.Raw(b"{}"), trace=found)
     assert read_record(write(record)) == record
     assert len(found) in (0, LENGTH)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        *(CONTEXT.replace("-01", "-09"), f" {CONTEXT}", CONTEXT[:-1], f"{CONTEXT},{CONTEXT}"),
+        *("", CONTEXT.upper(), f"00-{'0' * 32}{CONTEXT[35:]}", f"{CONTEXT[:36]}{'0' * 16}-01"),
+    ],
+)
+def test_several_are_known_to_be_contexts_together(other: str) -> None:
+    """Where one is not, or not as we write them, each has to be read."""
+    assert are_written([])
+    assert are_written([CONTEXT] * 3)
+    assert not are_written([CONTEXT, other])
+    assert not are_written([other, CONTEXT])
 
 
 def test_without_a_context_a_record_has_no_byte_for_it() -> None:

@@ -80,9 +80,9 @@ def test_a_context_of_a_later_version_or_between_blanks_is_one_of_its_trace() ->
 
 def test_only_what_is_sampled_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the others nothing but the least lot is known, for what is called with another rate."""
-    read = []
-    real = sequences._link
-    monkeypatch.setattr(sequences, "_link", lambda text: read.append(text) or real(text))
+    read: list[str] = []
+    real = sequences._links
+    monkeypatch.setattr(sequences, "_links", lambda some: read.extend(some) or real(some))
     least, second, *_ = order = sorted(range(1, 100), key=lot)
     several = of(*map(context, range(1, 100)))
 
