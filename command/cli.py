@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from command import applications, commands, listening, monitoring, spark
+from command.cluster import actions as cluster
 from command.remote import options
 from servioticy.domain.balance import MOST_MOVES, MOVES
 from servioticy.errors import ServioticyError
@@ -94,6 +95,7 @@ def parser() -> argparse.ArgumentParser:
     _add_backup(group)
     _add_monitoring(group)
     spark.add(group, _command)
+    cluster.add(group, _command)
     bench = _command(
         group,
         "bench",

@@ -1,4 +1,4 @@
-"""The embedded broker: one Kafka node, broker and controller in one, loopback only."""
+"""The embedded broker: one Kafka node, broker and controller in one, on loopback."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ METADATA_BROKERS_AT = 8  # behind correlation id and throttle time
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.quorum.voters=1@{host}:{controller}
+listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller}
+advertised.listeners=PLAINTEXT://{host}:{port}
 controller.listener.names=CONTROLLER
 log.dirs={logs}
 num.partitions=1
@@ -81,12 +81,14 @@ class EmbeddedKafka:
         settings: Settings,
         recording: Path | None = None,
         added: Added = NOTHING_ADDED,
+        host: str = ports.LOOPBACK,
     ) -> None:
         """`recording`: the file for its classes that it writes when it ends.
 
-        `added`: what its Java is begun with as well.
+        `added`: what its Java is begun with as well. `host`: the address to listen on.
         """
         self._data = data
+        self._host = host
         self._recording = recording
         self._added = added
         self._settings = settings
@@ -106,7 +108,9 @@ class EmbeddedKafka:
         self._port = ports.kept(self._data / "port")
         controller = ports.kept(self._data / "controller-port")
         logs = self._data / "logs"
-        configuration = PROPERTIES.format(port=self._port, controller=controller, logs=logs)
+        configuration = PROPERTIES.format(
+            host=self._host, port=self._port, controller=controller, logs=logs
+        )
         configuration += FLUSH[self._settings.embedded.broker_flush]
         self._properties.write_text(configuration, encoding="utf-8")
         self._logging.write_text(LOGGING, encoding="utf-8")
@@ -128,12 +132,12 @@ class EmbeddedKafka:
     @property
     def bootstrap_servers(self) -> str:
         """Where clients connect."""
-        return f"{ports.LOOPBACK}:{self._port}"
+        return f"{self._host}:{self._port}"
 
     def is_ready(self) -> bool:
         """Tell whether the broker takes requests and counts itself among the live ones."""
         try:
-            with socket.create_connection((ports.LOOPBACK, self._port), timeout=1.0) as broker:
+            with socket.create_connection((self._host, self._port), timeout=1.0) as broker:
                 broker.sendall(struct.pack("!i", len(METADATA)) + METADATA)
                 with broker.makefile("rb") as answer:
                     size = struct.unpack("!i", answer.read(4))[0]

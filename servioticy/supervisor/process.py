@@ -92,6 +92,7 @@ class Child:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=program.descriptors,
                 # Safe here: the supervisor has no other thread that could hold a lock.
                 preexec_fn=_die_with_parent(program.stop_signal),
             )

@@ -17,7 +17,8 @@ class Program:
     `ready` is asked again and again from the supervisor's only thread, so it must answer
     within a second or so; an OSError counts as "not yet". `environment` is added to ours.
     `before` is called before each start and may raise Unavailable. With `together` the next
-    program is started without waiting for this one.
+    program is started without waiting for this one. `descriptors` are files of ours that it
+    is handed open.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Program:
     stop_seconds: float = 10.0
     before: Callable[[], None] = lambda: None
     together: bool = False
+    descriptors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,10 @@ class RunningPlatform:
     """`servioticy up` on a folder of its own, and one tenant."""
 
     rests = False
+    starts = "up"
+    """its command"""
+    ready = "servioticy ready"
+    """how the line begins that says so"""
 
     def __init__(
         self,
@@ -78,7 +82,7 @@ class RunningPlatform:
         """Start it and wait for its line that it is ready."""
         self._output = (self.data.parent / "up.log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "command.cli", "up"],
+            [sys.executable, "-m", "command.cli", self.starts],
             env=self._environment,
             stdout=subprocess.PIPE,
             stderr=self._output,
@@ -88,7 +92,7 @@ class RunningPlatform:
         watchdog.start()
         line = self.process.stdout.readline().decode()
         watchdog.cancel()
-        assert line.startswith("servioticy ready"), line + self.log()
+        assert line.startswith(self.ready), line + self.log()
 
     def log(self) -> str:
         """The end of what it has said on standard error."""

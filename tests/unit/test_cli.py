@@ -33,6 +33,7 @@ COMMANDS = [
         "restore",
         "monitoring",
         "spark",
+        "cluster",
     ),
     *("apply", "try", "backfill", "get", "put", "history", "trace", "export", "import"),
     *("status", "usage", "top", "operator"),
@@ -59,6 +60,10 @@ def nothing_set(monkeypatch, tmp_path) -> None:
         "monitoring compare",
         "spark master",
         "spark worker",
+        "cluster status",
+        "cluster cut",
+        "cluster heal",
+        "cluster run",
     ],
 )
 def test_every_command_explains_itself(command: str, capsys) -> None:

@@ -1,0 +1,1 @@
+"""`servioticy cluster`: several machines on one, each a network of its own, that are cut."""
