@@ -135,7 +135,7 @@ class _Bench:
         with ExitStack() as stack:
             watched = []
             for id_ in ids:
-                watcher = stack.enter_context(Watcher(settings, token, StreamRef(id_, "s1")))
+                watcher = stack.enter_context(Watcher.of(settings, token, StreamRef(id_, "s1")))
                 watched.append(_Watched(_Device(settings, token, id_, self._pause), watcher))
             for each in watched:
                 each.device.thread.start()

@@ -54,7 +54,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     with ground.platform(settings) as found:
         print(f"load {_load()}", flush=True)
         with ExitStack() as stack:
-            loop = Loop(found, options.connections, stack)
+            loop = Loop.of_platform(found, options.connections, stack)
             loop.warm()
             round_ = loop.round(options.seconds)
         print(

@@ -45,7 +45,7 @@ def run(
     with ground.platform(settings) as own, ExitStack() as stack:
         if file_of(own).exists():
             raise Unavailable(f"{file_of(own)} is in use: it would be measured without it, too")
-        loop = Loop(own, devices, stack)
+        loop = Loop.of_platform(own, devices, stack)
         loop.warm()
         names = [*modes]
         for number in range(rounds):

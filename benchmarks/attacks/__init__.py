@@ -1,7 +1,7 @@
 """What a hostile tenant costs an innocent one: a line for every attack we know of.
 
 Start at `measure.py`; the attacks are in `stopping.py`, `taking.py`, `crowding.py`,
-`brokering.py`, `leaving.py` and `evaluating.py`, and none at all in `resting.py`.
+`brokering.py`, `leaving.py` and `evaluating.py`, and what comes without any in `resting.py`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def run(settings: Settings, arguments: Sequence[str]) -> int:
         attack = ATTACKS[name]
         sys.stderr.write(f"{name}: {attack.what}\n")
         logs = options.logs and options.logs / name
-        measured = measure(settings, attack, options.seconds, logs, yields=options.elsewhere)
+        yields = options.elsewhere and not attack.is_control
+        measured = measure(settings, attack, options.seconds, logs, yields=yields)
         print(line(name, measured), flush=True)
         found = faults(measured.suffered)
         succeeded += [name] if found else []

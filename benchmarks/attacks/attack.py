@@ -20,6 +20,8 @@ class Attack:
     what: str
     setup: Callable[[Attacker], Any]
     run: Callable[[Attacker, Any], None]
+    is_control: bool = False
+    """It is nobody's attack, and never yields the processor."""
 
 
 def document(

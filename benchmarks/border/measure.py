@@ -81,7 +81,7 @@ def measure(
     readers = _readers(settings, provider.service_object, number)
     with ExitStack() as stack:
         watchers = [
-            stack.enter_context(Watcher(settings, each.token, each.stream))
+            stack.enter_context(Watcher.of(settings, each.token, each.stream))
             for each in readers[:WATCHED]
         ]
         provider.start()

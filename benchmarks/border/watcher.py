@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
@@ -22,17 +23,24 @@ CONNECT_SECONDS = 10.0
 class Watcher:
     """Watches one stream in a thread of its own while its block lasts."""
 
-    def __init__(self, settings: Settings, token: str, stream: StreamRef) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        """Connect to where it is told: one update in each frame, with its timestamp."""
         self.arrived: dict[int, float] = {}
         """by timestamp"""
         self._socket: ClientConnection = connect(
-            f"ws://{reachable(settings.host)}:{settings.delivery.port}/{stream.service_object}"
-            f"/streams/{stream.stream}/live",
-            additional_headers={"Authorization": token},
+            url,
+            additional_headers=headers,
             compression=None,
             open_timeout=CONNECT_SECONDS,
         )
         self._thread = threading.Thread(target=self._listen, daemon=True)
+
+    @classmethod
+    def of(cls, settings: Settings, token: str, stream: StreamRef) -> Self:
+        """One of a stream of the platform."""
+        place = f"{reachable(settings.host)}:{settings.delivery.port}"
+        url = f"ws://{place}/{stream.service_object}/streams/{stream.stream}/live"
+        return cls(url, {"Authorization": token})
 
     def __enter__(self) -> Self:
         """Begin to listen."""

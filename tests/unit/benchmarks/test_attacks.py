@@ -36,7 +36,7 @@ def test_every_attack_that_was_found_is_there() -> None:
     brokers = (f"M{n}" for n in range(1, 6))
     loops = (f"D{n}" for n in range(1, 9))
     parsers = (f"P{n}" for n in range(1, 5))
-    assert list(ATTACKS) == ["none", *FOUND, "flood", *brokers, *LEFT, *loops, *parsers]
+    assert list(ATTACKS) == ["none", "busy", *FOUND, "flood", *brokers, *LEFT, *loops, *parsers]
 
 
 def test_no_attack_stands_under_another_s_name() -> None:

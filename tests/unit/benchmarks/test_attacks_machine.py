@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 import time
 
 import pytest
 
 from benchmarks.attacks import idler
 from benchmarks.attacks.apart import prepared
-from benchmarks.attacks.attacker import Place
+from benchmarks.attacks.attacker import Attacker, Place
 from benchmarks.attacks.idler import Lateness
 from benchmarks.attacks.resting import ATTACKS
 from servioticy.settings import Settings
@@ -59,3 +60,18 @@ def test_an_attack_waits_until_it_is_to_begin() -> None:
     assert apart.is_ready
     assert 0.2 <= took < 5.0
     assert not apart.got
+
+
+def test_a_full_machine_is_one_of_which_others_take_the_time() -> None:
+    """As long as an attack lasts, and no longer: nobody ends its processes."""
+    busy = next(each for each in ATTACKS if each.id == "busy")
+    before = _of_children()
+    busy.run(Attacker(Place(Settings(), "a token"), 0.5), None)
+
+    assert busy.is_control
+    assert _of_children() - before > 0.2
+
+
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
