@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from benchmarks import ground, publishing, woven_batches, woven_loop
 from benchmarks.stages import Bench, real
@@ -23,12 +25,15 @@ from monitoring.outbox import Outbox
 from monitoring.publishers.every import Every, Surroundings
 from monitoring.publishers.sums import Sums
 from monitoring.sequences import Maker
+from monitoring.weaving.recorder import Recorder
 from monitoring.weaving.weaver import Weaver
 from servioticy.domain.traces import MAKING
 from servioticy.settings import Settings
 
 STEPS = ("pipeline.*", "pipeline.stages.*", "storage.store", "sandbox.frame")
 CALLS = 200_000
+NOTED_ROUNDS = 20
+"""In which advice is timed by itself, which costs time, too: none of those that are compared."""
 MODES = {"off": None, "all woven": 1.0, "1 % sampled": 0.01}
 """Each with the part of the sequences that is measured."""
 
@@ -73,6 +78,11 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
                 if number:  # the first warms up
                     found[name].append(taken)
         _tell(found, options)
+        for name, sample in MODES.items():
+            if sample is not None:
+                spent = 1e6 * _advice(bench, sample, options)
+                part = spent / _median([each.processor for each in found["off"]])
+                print(f"{name:14s}{spent:14.2f} us an update in advice, {100 * part:.1f} %")
     if options.turns:
         woven_loop.run(settings, MODES, options.turns, options.seconds, options.connections)
 
@@ -117,6 +127,44 @@ def _round(bench: Bench, updates: int, batch: int, publish: Callable[[], int]) -
     processor, clock = time.process_time() - processor, time.perf_counter() - began
     p99 = ground.percentile(waits, 0.99)
     return Round(1e6 * processor / updates, 1e6 * clock / updates, p99, count)
+
+
+def _advice(bench: Bench, sample: float, options: argparse.Namespace) -> float:
+    """Return the seconds that advice takes of an update, by the time of whichever thread.
+
+    To publish is not in it, nor are the calls to advice. Rounds differ by more than all that; of
+    each advice the slowest tenth is left out, which others on the machine have made slow.
+    """
+    with noted() as spent, published(sample) as publish:
+        for _ in range(NOTED_ROUNDS):
+            _round(bench, options.updates, options.batch, publish)
+    updates: int = options.updates
+    return sum(map(_usual, spent.values())) / (NOTED_ROUNDS * updates)
+
+
+@contextmanager
+def noted() -> Iterator[dict[Any, list[float]]]:
+    """Note the seconds that each call of each advice takes; of what is woven meanwhile."""
+    spent: dict[Any, list[float]] = defaultdict(list)
+
+    def timed(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(recorder: Recorder, *arguments: Any) -> Any:
+            began = time.thread_time()
+            try:
+                return real(recorder, *arguments)
+            finally:
+                spent[recorder, real].append(time.thread_time() - began)
+
+        return call
+
+    with patch.multiple(Recorder, enter=timed(Recorder.enter), leave=timed(Recorder.leave)):
+        yield spent
+
+
+def _usual(values: Sequence[float]) -> float:
+    """Their sum, if the slowest tenth were as the others are."""
+    kept = sorted(values)[: max(1, len(values) * 9 // 10)]
+    return sum(kept) / len(kept) * len(values)
 
 
 def _tell(found: dict[str, list[Round]], options: argparse.Namespace) -> None:

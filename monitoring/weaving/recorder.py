@@ -93,7 +93,19 @@ class Recorder:
     def enter(self, correlated: Any) -> _Entered | _Before | None:
         """Begin to measure a call; return what `leave` is to know, None where that is nothing."""
         try:
-            return self._enter(correlated)
+            if get_ident() in self._silent:
+                return None
+            if self._counts:
+                self._calls = next(self._called)
+                if not (self._times or self._profiles):
+                    return _COUNTED
+            around = AROUND.get()
+            if around is not None and around.lot >= self._sampled and not self._finders:
+                return _COUNTED if self._counts else None  # as most of what a batch calls
+            about = self._about(correlated, around)
+            if about.lot >= self._sampled:
+                return self._unsampled(about, around)
+            return self._measured(about)
         except Exception:  # noqa: BLE001  of ours, not of whoever calls
             self._outbox.drop()
             return None
@@ -118,19 +130,8 @@ class Recorder:
             new = calls - before[0], failed - before[1]
             self._outbox.put(Calls(self._node, self._place, time.time_ns(), *new))
 
-    def _enter(self, correlated: Any) -> _Entered | _Before | None:
-        if get_ident() in self._silent:
-            return None
-        if self._counts:
-            self._calls = next(self._called)
-            if not (self._times or self._profiles):
-                return _COUNTED
-        around = AROUND.get()
-        if around is not None and around.lot >= self._sampled and not self._finders:
-            return _COUNTED if self._counts else None  # as most of what a batch calls
-        about = self._about(correlated, around)
-        if about.lot >= self._sampled:
-            return self._unsampled(about, around)
+    def _measured(self, about: _About) -> _Entered:
+        """Begin to measure it."""
         for_links = self._sampled < LOTS and lot_of(about.sequence) >= self._sampled
         step = fresh_step()
         token = AROUND.set(Around(about.sequence, step, about.lot)) if self._nests else None
