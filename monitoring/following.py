@@ -18,7 +18,7 @@ from monitoring.configuration import Configuration, NotUnderstood, file_of, read
 from monitoring.outbox import Outbox
 from monitoring.publishers.every import Every, Surroundings
 from monitoring.publishers.sums import Sums
-from monitoring.sequences import Maker
+from monitoring.sequences import Maker, step_under_way
 from monitoring.state import FOLDER, ProcessState, StateFile, birth
 from monitoring.weaving import weaver as weaving
 from monitoring.weaving.weaver import Report, Weaver
@@ -189,6 +189,7 @@ class Following:
             if each.pointcut in woven and each.measures != ("count",)
         ]
         MAKING.make = Maker(max(rates)) if rates else None
+        MAKING.step_under_way = step_under_way if rates else None
 
     def _use(self, every: Every | None) -> None:
         """Publish by others from now on."""

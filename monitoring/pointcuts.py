@@ -19,6 +19,7 @@ class Pointcut(NamedTuple):
 
 OF, TRACES = "updates.0.offset", "updates.*.trace"
 OF_WORK, TRACES_OF_WORK = f"work.{OF}", f"work.{TRACES}"
+WRITER = "servioticy.messaging.log_writer.LogWriter"
 STORE = "servioticy.storage.partition_store.PostgresPartitionStore.store"
 
 POINTCUTS = (
@@ -30,12 +31,15 @@ POINTCUTS = (
     Pointcut("ingest.take", "ingest.ingest.Ingest.take", traces="sent.*.updates.*.trace"),
     Pointcut("ingest.take_one", "ingest.ingest.Ingest.take_one", traces="offered.trace"),
     Pointcut("ingest.take_batch", "ingest.ingest.Ingest.take_batch", traces="trace"),
+    Pointcut("log.append", f"{WRITER}.append_all", traces="records.*.1.trace"),
+    Pointcut("log.append", f"{WRITER}.append", traces="record.trace"),
     Pointcut("pipeline.batch", "pipeline.task.Task.take"),
     Pointcut("pipeline.piece", "pipeline.process.process", OF_WORK, TRACES_OF_WORK),
     Pointcut("pipeline.stages.dispatch", "pipeline.stages.dispatch.dispatch", OF, TRACES),
     Pointcut("pipeline.stages.fetch", "pipeline.stages.fetch.fetch", OF, TRACES),
     Pointcut("pipeline.stages.transform", "pipeline.stages.transform.transform", OF, TRACES),
     Pointcut("pipeline.stages.emit", "pipeline.stages.emit.emit", OF_WORK, TRACES_OF_WORK),
+    Pointcut("pipeline.emission", "servioticy.messaging.emitter.Emitter.emit"),
     Pointcut(
         "program.question", "pipeline.state.asking.Asking._ask", traces="question.waits.traces.*"
     ),
@@ -45,6 +49,7 @@ POINTCUTS = (
     Pointcut("storage.store", STORE),
     Pointcut("delivery.fanout", "delivery.fanout.FanOut.publish"),
     Pointcut("delivery.offer", "delivery.fanout.FanOut._give", traces="live.trace"),
+    Pointcut("delivery.read", "delivery.feeds.feed.Feed.read", traces="live.trace"),
     Pointcut(
         "delivery.callback", "delivery.callbacks.receiver.Callbacks.attempt", traces="sent.trace"
     ),

@@ -240,3 +240,9 @@ class Maker:
             return traces.written(around.sequence, around.step, 1)
         trace = fresh()
         return traces.written(trace, fresh_step(), 1) if is_sampled(trace, self._rate) else ""
+
+
+def step_under_way(context: str) -> str:
+    """Return the measured step of this context's trace within which it is asked; empty: none."""
+    around = AROUND.get()
+    return around.step if around is not None and around.sequence == traces.id_of(context) else ""

@@ -25,6 +25,7 @@ from delivery.evaluating.evaluator import Evaluator
 from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feed import Feed
 from delivery.repeating import patiently
+from servioticy.domain.traces import MAKING
 from servioticy.errors import Unavailable
 from servioticy.ports.dead_deliveries import DeadDeliveries, DeadDelivery, Trouble
 
@@ -109,6 +110,7 @@ class Callbacks:
 
     async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> AttemptResult:
         """Call the receiver once, when the tenant has a place."""
+        sent = sent._replace(trace=MAKING.onward(sent.trace)) if sent.trace else sent
         try:
             request = await self._request(tenant, form, sent)
         except ValueError as error:

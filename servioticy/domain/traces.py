@@ -20,6 +20,7 @@ _FORM = r"00-[0-9a-f]{32}-[0-9a-f]{16}-0[0-3]"
 _OF_ANY_VERSION = re.compile(
     r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 )
+SAMPLED = 0b1
 KNOWN_FLAGS = 0b11
 """Sampled, and that the trace's id is random; others mean nothing in version 00."""
 MOST = 512
@@ -75,7 +76,8 @@ def step_of(context: str) -> str:
 
 
 class Making:
-    """Makes contexts for updates that come without one, while somebody wants that.
+    """Makes contexts for updates that come without one, while somebody wants that, and has
+    those who are sent one know which step has sent it.
 
     Whoever measures says so here, and who takes updates asks: neither knows of the other.
     """
@@ -83,6 +85,8 @@ class Making:
     def __init__(self) -> None:
         self.make: Callable[[], str] | None = None
         """None: nobody does."""
+        self.step_under_way: Callable[[str], str] | None = None
+        """Given a context, the step of its trace that is measured here and now; empty: none."""
 
     def of(self, header: str | None) -> str:
         """Return the context of a request with this header, or one that is made for it."""
@@ -90,6 +94,11 @@ class Making:
         if found or self.make is None:
             return found
         return self.make()
+
+    def onward(self, context: str) -> str:
+        """Return the context that others are sent: they are called by the step under way here."""
+        step = self.step_under_way(context) if context and self.step_under_way else ""
+        return written(id_of(context), step, int(context[53:], 16) | SAMPLED) if step else context
 
 
 MAKING = Making()

@@ -22,6 +22,8 @@ class Taken(NamedTuple):
     id: str
     """its `webhook-id`"""
     timestamp: int
+    trace: str = ""
+    """its `traceparent`, if it has one"""
 
 
 class FlakyReceiver:
@@ -50,7 +52,9 @@ class FlakyReceiver:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                status = receiver._take(self.path, str(self.headers["webhook-id"]), body)
+                trace = self.headers.get("traceparent", "")
+                id_ = str(self.headers["webhook-id"])
+                status = receiver._take(self.path, id_, body, trace)
                 self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -69,7 +73,7 @@ class FlakyReceiver:
         self._server = Server(("0.0.0.0", 0), Handler)
         self.port = int(self._server.server_address[1])
 
-    def _take(self, path: str, id_: str, body: bytes) -> int:
+    def _take(self, path: str, id_: str, body: bytes, trace: str) -> int:
         with self._lock:
             if self.is_away:
                 return self.away
@@ -78,7 +82,7 @@ class FlakyReceiver:
                 self.failed += 1
                 return HTTPStatus.SERVICE_UNAVAILABLE
             self._row[path] = 0
-            self.taken[path].append(Taken(id_, self._number(json.loads(body))))
+            self.taken[path].append(Taken(id_, self._number(json.loads(body)), trace))
             return HTTPStatus.OK
 
     def count(self) -> int:

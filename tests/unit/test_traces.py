@@ -114,6 +114,21 @@ def test_contexts_are_made_only_while_somebody_wants_it() -> None:
     )
 
 
+def test_what_goes_on_comes_from_the_step_under_way() -> None:
+    """So who receives it is a part of that step; without one the context goes on as it came."""
+    making, step = Making(), "1" * 16
+    as_it_came = making.onward(CONTEXT)
+    making.step_under_way = lambda context: step if context == CONTEXT else ""
+    unsampled = CONTEXT[:-2] + "02"
+
+    assert as_it_came == CONTEXT
+    assert making.onward(CONTEXT) == f"00-{id_of(CONTEXT)}-{step}-01"
+    assert (making.onward(unsampled), making.onward("")) == (unsampled, "")
+    making.step_under_way = lambda _context: step
+    assert making.onward(unsampled) == f"00-{id_of(CONTEXT)}-{step}-03"
+    assert making.onward("") == ""
+
+
 def _fields() -> list[Any]:
     schema = json.loads((SCHEMAS / "log-record.json").read_text())
     told = {each["title"]: set(each["properties"]) for each in schema["oneOf"]}

@@ -282,6 +282,28 @@ def test_a_context_is_made_of_the_woven_call_around(
     assert (id_of(made[0]), step_of(made[0])) == (step.sequence, step.step)
 
 
+def test_who_is_called_within_a_step_is_told_of_it(woven: Woven, monkeypatch, tmp_path) -> None:
+    """Where that is measured, and of the same trace."""
+    file, sent = tmp_path / "aspects.toml", []
+    file.write_text(f'[[aspect]]\npointcut = "{NAME}.whole"\nsequence = "{EACH}"\n')
+    call = lambda _updates: sent.append(MAKING.onward(context(0))) or 0  # noqa: E731
+    monkeypatch.setattr(woven_steps.Table, "second", staticmethod(call))
+    following = Following(file, tmp_path, "tests")
+    try:
+        following.look()
+        for numbers in [(0,), (1,), (0, 1)]:
+            whole(about(*numbers))
+        following.look()
+    finally:
+        following.stop()
+    whole(about(0))
+    (told,) = (tmp_path / "monitoring" / "measurements").glob("*.ndjson")
+    first_step, *_ = map(json.loads, told.read_text().splitlines())
+
+    assert [step_of(each) for each in sent] == [first_step["step"], STEP, STEP, STEP]
+    assert {id_of(each) for each in sent} == {TRACES[0]}
+
+
 def kept(folder: Path, woven: Woven) -> Path:
     file = folder / "some.ndjson"
     file.write_bytes(msgspec.json.Encoder().encode_lines(woven.told()))

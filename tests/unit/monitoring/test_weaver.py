@@ -81,7 +81,9 @@ def test_names_of_steps_come_before_those_of_functions() -> None:
     assert [each.name for each in named("pipeline.stages.*")] == [
         f"pipeline.stages.{each}" for each in stages
     ]
-    assert [each.name for each in named("pipeline.*")] == ["pipeline.batch", "pipeline.piece"]
+    assert [each.name for each in named("pipeline.*")] == [
+        f"pipeline.{each}" for each in ("batch", "piece", "emission")
+    ]
     assert named(f"{NAME}.*") == []
 
 
