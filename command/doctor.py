@@ -309,10 +309,11 @@ def _user_namespaces() -> Check:
 
 def _postgres_address(dsn: str) -> tuple[str, int]:
     if "://" in dsn:
-        parts = urlsplit(dsn)
-        return parts.hostname or "localhost", parts.port or POSTGRES_PORT
+        first = urlsplit(re.sub(r",[^/@]*(?=/|$)", "", dsn))  # of several: of a standby, too
+        return first.hostname or "localhost", first.port or POSTGRES_PORT
     words = dict(re.findall(r"(\w+)\s*=\s*'?([^'\s]*)", dsn))
-    return words.get("host", "localhost"), int(words.get("port", POSTGRES_PORT))
+    host, port = words.get("host", "localhost"), words.get("port", str(POSTGRES_PORT))
+    return host.split(",")[0], int(port.split(",")[0])
 
 
 def _reachable(name: str, host: str, port: int, setting: str) -> Check:

@@ -89,6 +89,8 @@ async def read(chosen: Settings, hub: Hub, feeds: Feeds, stop: asyncio.Event, re
         except TimeoutError:
             if not thread.is_alive():
                 raise Unavailable("what the pipeline emits cannot be read any more") from None
+        # A balancer sends clients, those that are here already too, to one that has something.
+        hub.reception.is_open = not reader.is_cut_off
     reader.stop()
 
 

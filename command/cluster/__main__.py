@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import partial
 
-from command.cluster import disks, machines, network
+from command.cluster import disks, machines, network, slow_cables
 from command.cluster.programs import Cluster
 from servioticy.embedded.folder import DataFolder
 from servioticy.errors import ServioticyError
@@ -37,7 +38,9 @@ def _run(settings: Settings) -> None:
         network.build(folder.path / "networks")
         disks.packed(folder.path / "environment")
         cluster = Cluster(settings, folder.path, _outside())
-        supervisor = Supervisor(cluster.programs(), folder, _report, _facts(cluster.settings))
+        slow_cables.write(folder.path, {})
+        slow = partial(slow_cables.programs, folder.path, folder.path / "networks")
+        supervisor = Supervisor(cluster.programs(), folder, _report, _facts(cluster), slow)
         told: list[bool] = []
 
         def tell() -> bool:
@@ -59,9 +62,11 @@ def _outside() -> tuple[int, int]:
     return api, live
 
 
-def _facts(settings: Settings) -> dict[str, object]:
+def _facts(cluster: Cluster) -> dict[str, object]:
     """What other commands are told of it."""
+    settings = cluster.settings
     return {
+        "stores": cluster.stores,
         "dsn": settings.store.dsn,
         "bootstrap_servers": settings.log.bootstrap_servers,
         "api_url": settings.requests.public_url,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from command import commands
-from command.cluster import balancer, machines, network
+from command.cluster import balancer, machines, network, slow_cables
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
 from servioticy.errors import SetupError
@@ -42,8 +42,24 @@ def add(group: Any, command: Any) -> None:
     )
     _add_machine(cut, "machine")
     _add_machine(cut, "other", nargs="?", text="only from this one")
+    slow = command(
+        actions,
+        "slow",
+        "let what a machine sends and gets come later",
+        _slow,
+    )
+    _add_machine(slow, "machine")
+    slow.add_argument("milliseconds", metavar="MS", type=_milliseconds, help="each way; 0: none")
     heal = command(actions, "heal", "make up for all cuts, or those of a machine", _heal)
     _add_machine(heal, "machine", nargs="?")
+    command(
+        actions,
+        "promote",
+        "fence the primary of Postgres, and let the standby take its place",
+        _promote,
+        "What was acknowledged to clients is there: it waited for the standby. What the pipeline "
+        "has stored since is made again from the log.",
+    )
     run = command(
         actions,
         "run",
@@ -84,12 +100,14 @@ def _status(_parsed: argparse.Namespace, settings: Settings) -> int:
     facts = _facts(settings)
     shown = _inside(settings, ["ip", "-json", "link", "show"])
     links = {each["ifname"]: "UP" in each["flags"] for each in json.loads(shown)}
+    slow = slow_cables.read(_folder(settings))
     store = {each: facts["pids"].get(each) for each in ("postgres", "kafka")}
     for each in machines.NUMBERS:
         pids = store if each == "store" else {each: facts["pids"].get(each)}
         programs = ", ".join(f"{name} ({pid})" for name, pid in pids.items() if pid)
         state = "up" if links.get(machines.link(each)) else "cut off"
         deaf = [other for other in machines.NUMBERS if other in _deaf(settings, each)]
+        state += f", slow by {slow[each]} ms" if each in slow else ""
         state += f", hears nothing of {', '.join(deaf)}" if deaf else ""
         line = f"{each:<11} {machines.address(each):<12} {programs or '-':<32} {state}"
         sys.stdout.write(f"{line}\n")
@@ -106,14 +124,43 @@ def _cut(parsed: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
+def _slow(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Have the supervisor of the cluster see to it."""
+    _facts(settings)
+    folder = _folder(settings)
+    slow_cables.write(folder, slow_cables.read(folder) | {parsed.machine: parsed.milliseconds})
+    return 0
+
+
+def _milliseconds(text: str) -> int:
+    if not text.isdecimal() or not int(text[:10]) <= slow_cables.MOST_MILLISECONDS:
+        raise argparse.ArgumentTypeError("it has to be a whole number of milliseconds, to 10000")
+    return int(text)
+
+
 def _heal(parsed: argparse.Namespace, settings: Settings) -> int:
     """Make up for it."""
+    _facts(settings)
+    folder = _folder(settings)
+    kept = {} if parsed.machine is None else slow_cables.read(folder)
+    slow_cables.write(folder, kept | ({parsed.machine: 0} if parsed.machine else {}))
     for each in machines.NUMBERS:
         if parsed.machine in (None, each):
             _change(settings, network.healed(each))
         if deaf := _deaf(settings, each):
             of = [other for other in deaf if parsed.machine in (None, each, other)]
             _change(settings, network.hearing(of), each)
+    return 0
+
+
+def _promote(_parsed: argparse.Namespace, settings: Settings) -> int:
+    """Do it from the client's machine, which reaches both."""
+    facts = _facts(settings)
+    command = network.visiting(facts["pid"], _networks(settings), "client")
+    program = [sys.executable, "-P", "-m", "command.cluster.promoting"]
+    commands.become(
+        ["/usr/bin/env", *command, *program], {"SERVIOTICY_DATA": str(_folder(settings))}
+    )
     return 0
 
 

@@ -11,6 +11,7 @@ NUMBERS = {
     "balancer": 2,
     "client": 3,
     "store": 10,
+    "standby": 11,
     "driver": 20,
     "master": 21,
     "worker-1": 31,
@@ -20,7 +21,8 @@ NUMBERS = {
     "delivery-1": 51,
     "delivery-2": 52,
 }
-"""The last number of each one's address. The store has Postgres and Kafka."""
+"""The last number of each one's address. The store has Postgres and Kafka, the standby a Postgres
+that follows."""
 
 WORKERS = ("worker-1", "worker-2")
 APIS = ("api-1", "api-2")

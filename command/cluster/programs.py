@@ -17,13 +17,18 @@ from servioticy.embedded import unprivileged
 from servioticy.embedded.folder import write_private
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, Login, login
+from servioticy.embedded.standby import EmbeddedStandby, settle
 from servioticy.settings import Settings, changed, to_environment
+from servioticy.storage import standbys
+from servioticy.storage.database import Database
 from servioticy.storage.roles import Role
 from servioticy.supervisor.program import Program
 
 MASTER_PORT = 7077
 SECONDS = 180.0
 """For what takes its time where ten Javas and Pythons start on two cores."""
+PRIMARY = "?target_session_attrs=read-write"
+"""Of two addresses, that of whoever may write: it is asked at each connection."""
 CORES = 2
 """Slots of a worker: one of them computes both partitions while the other one is away."""
 
@@ -40,15 +45,18 @@ class Cluster:
         self._folder = folder
         self._networks = folder / "networks"
         store = machines.address("store")
+        settle(folder / "postgres", folder / "standby")
         self._postgres = EmbeddedPostgres(folder / "postgres", store)
+        at, before = machines.address("standby"), network.inside(self._networks, "standby")
+        self._standby = EmbeddedStandby(folder / "standby", at, self._postgres, before)
         self._kafka = EmbeddedKafka(folder / "kafka", settings, host=store)
-        self._postgres.prepare()
-        self._kafka.prepare()
+        for each in (self._postgres, self._standby, self._kafka):
+            each.prepare()
         front = machines.address("balancer")
         self.settings = changed(
             settings,
             data=str(folder),
-            dsn=self._postgres.dsn,
+            dsn=self._postgres.dsn.replace(self._postgres.place, self._places()) + PRIMARY,
             bootstrap_servers=self._kafka.bootstrap_servers,
             partitions=max(2, settings.log.partitions),
             spark_master=f"spark://{machines.address('master')}:{MASTER_PORT}",
@@ -61,6 +69,14 @@ class Cluster:
             each: login(self.settings.store.dsn, each.value)
             for each in (Role.API, Role.PIPELINE, Role.DELIVERY)
         }
+
+    def _places(self) -> str:
+        return f"{self._postgres.place},{self._standby.place}"
+
+    @property
+    def stores(self) -> tuple[str, str]:
+        """The Postgres that is the primary at first, and its standby."""
+        return self._postgres.dsn, self._standby.dsn
 
     def programs(self) -> list[Program]:
         """Return them."""
@@ -85,8 +101,17 @@ class Cluster:
 
     def _stores(self) -> list[Program]:
         kafka = Program("kafka", self._kafka.command(), {}, self._kafka.is_ready)
-        postgres = replace(platform.postgres_program(self._postgres), together=True)
-        return [self._on("store", each) for each in (postgres, kafka)]
+        postgres = platform.postgres_program(self._postgres)
+        standby = replace(
+            platform.postgres_program(self._standby),
+            name="standby",
+            before=partial(self._standby.copy, standbys.NAME),
+        )
+        return [
+            self._on("store", postgres),
+            self._on("standby", standby),
+            self._on("store", kafka),
+        ]
 
     def _master(self) -> Program:
         place = standalone.Place(machines.address("master"), MASTER_PORT, self._folder / "master")
@@ -112,6 +137,9 @@ class Cluster:
         def before() -> None:
             ready.unlink(missing_ok=True)
             platform.prepare_stores(self.settings, self._logins)
+            database = Database(self.settings.store.dsn)
+            standbys.wait_for_it(database)
+            database.close()
 
         variables = {platform.READY_FILE: str(ready)}
         program = self._module("pipeline", "driver", Role.PIPELINE, variables)

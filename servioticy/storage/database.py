@@ -38,6 +38,15 @@ _NOTICED = {
 }
 """How soon it is noticed that the server's machine has vanished: seconds, and milliseconds."""
 
+_MISSED = (
+    "SET tcp_keepalives_idle TO 5",
+    "SET tcp_keepalives_interval TO 2",
+    "SET tcp_keepalives_count TO 3",
+    "SET tcp_user_timeout TO 11000",
+)
+"""How soon the server notices that our machine has: eleven seconds. By itself it takes two hours,
+and until then it keeps all locks of the connection, such as the claim of a partition."""
+
 
 class Prepared(NamedTuple):
     """A statement that is planned once a connection, by its name; and its values."""
@@ -272,7 +281,7 @@ class Database:
 
     def _settle(self, connection: Any) -> None:
         """Make the connection what this Database promises."""
-        settings = []
+        settings = [*_MISSED]
         if self._role is not None:
             settings.append(f"SET ROLE {self._role.value}")
         if self._statement_seconds:
@@ -282,8 +291,6 @@ class Database:
             settings.append(f"SET lock_timeout TO {int(self._lock_seconds * 1000)}")
         if not self._durable:
             settings.append("SET synchronous_commit TO off")
-        if not settings:
-            return
         try:
             with connection.cursor() as cursor:
                 cursor.execute(";".join(settings))

@@ -13,8 +13,13 @@ from servioticy.errors import Rejected, Unavailable
 TOO_MUCH = "54"
 """Class of errors that no waiting heals: a program limit is exceeded."""
 
-LOST = (psycopg2.OperationalError, psycopg2.InterfaceError)
-"""What psycopg2 raises when the server is gone, starting, or shutting down."""
+LOST = (
+    psycopg2.OperationalError,
+    psycopg2.InterfaceError,
+    psycopg2.errors.ReadOnlySqlTransaction,
+)
+"""What psycopg2 raises when the server is gone, starting, or shutting down; or only reads, as one
+does that is fenced because another takes its place."""
 
 
 @contextmanager

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from examples import by_hand
 from running_cluster import RunningCluster
-from steady_traffic import Traffic
+from steady_traffic import DEVICE, Traffic
 
 from command.cluster import balancer, machines, network
 from command.cluster.disks import CHECKOUT
@@ -17,6 +21,9 @@ from servioticy.errors import SetupError
 pytestmark = pytest.mark.timeout(1200)
 
 DEVICES = 4
+WORKING = "a worker that has claimed a partition"
+usual = by_hand("each waits for what notices the cut: half a minute")
+PROGRESS = "SELECT sum(next_offset)::bigint FROM progress"
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +58,56 @@ def test_a_worker_has_neither_the_checkout_nor_others_files(cluster: RunningClus
         assert [*map(str, (disk / "mnt").iterdir())] == [str(disk / "mnt" / each)]
 
 
+CUTS = {
+    "a worker": (WORKING,),
+    "a worker and the store": (WORKING, "store"),
+    "a worker and the driver": (WORKING, "driver"),
+    "delivery and the store": ("delivery-1", "store"),
+}
+
+
+@usual
+@pytest.mark.parametrize("who", CUTS)
+def test_whoever_is_cut_off_the_others_go_on(
+    who: str, cluster: RunningCluster, traffic: Traffic
+) -> None:
+    """Before it is healed; and what is healed harms nobody."""
+    traffic.wait_for_more()
+    computing = cluster.computing()[0]
+
+    cluster.cut(*(computing if each == WORKING else each for each in CUTS[who]))
+    seconds = traffic.wait_for_more()
+    cluster.heal()
+    healed = traffic.wait_for_more()
+
+    told = f"{who}: back after {seconds:.1f} s, {healed:.1f} s after it was healed"
+    sys.stderr.write(f"{told}\n")
+
+
+@usual
+def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
+    cluster: RunningCluster, traffic: Traffic
+) -> None:
+    """It has missed the newest commits of the pipeline; the old primary is fenced, and alive."""
+    acknowledged = cluster.create(DEVICE)
+    cluster.cut("store", "standby")
+    traffic.wait_for_more()
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(cluster.request, "POST", "/", DEVICE)  # as nobody confirms it
+        before = cluster.ask(0, PROGRESS)
+        assert before > cluster.ask(1, PROGRESS)  # what would be lost, without the log
+
+        cluster.promote()
+        seconds = traffic.wait_for_more()
+
+        assert cluster.ask(0, "SHOW transaction_read_only") == [("on",)]
+        status, _, body = waiting.result()
+    for id_ in [acknowledged, *([json.loads(body)["id"]] if status == 201 else [])]:
+        assert cluster.request("GET", f"/{id_}")[0] == 200
+    sys.stderr.write(f"the standby: back after {seconds:.1f} s\n")
+
+
+@usual
 def test_nothing_was_lost_or_doubled(traffic: Traffic) -> None:
     traffic.end()
     traffic.assert_exactly_once()

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from told_schema import told_schema
 
-from servioticy.embedded.postgres import _binary
+from servioticy.embedded.postgres import binary
 from servioticy.errors import SetupError
 from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.storage import migrations
@@ -41,7 +41,7 @@ def dumped(dsn: str) -> list[str]:
 
     Names of NOT NULL and the order of grants only tell in which order things were said.
     """
-    program = [_binary("pg_dump"), "--schema-only", "--no-owner", "--exclude-table=migrations"]
+    program = [binary("pg_dump"), "--schema-only", "--no-owner", "--exclude-table=migrations"]
     text = subprocess.run([*program, dsn], capture_output=True, text=True, check=True).stdout
     text = re.sub(r"CONSTRAINT \w+ NOT NULL", "NOT NULL", text)
     # `\restrict` carries a word that is new each time.

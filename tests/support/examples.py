@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 
 USUAL = "usual"
@@ -24,3 +25,9 @@ def examples(usual: int) -> int:
     if profile == QUICK:
         return min(usual, int(settings.default.max_examples))
     return min(usual, max(ENOUGH, usual // PART)) if profile == CI else usual
+
+
+def by_hand(why: str) -> pytest.MarkDecorator:
+    """Marks a test that takes too long for `make test`; `make test PROFILE=usual` runs it."""
+    profile = settings.get_current_profile_name()
+    return pytest.mark.skipif(profile == CI, reason=f"not in CI: {why}")

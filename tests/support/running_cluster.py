@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from running_platform import RunningPlatform
 
+from command.cluster import machines
 from servioticy.embedded.folder import read_run
+
+CLAIMS = """
+SELECT DISTINCT host(client_addr) FROM pg_locks JOIN pg_stat_activity USING (pid)
+ WHERE locktype = 'advisory' AND granted AND mode = 'ExclusiveLock'"""
 
 
 class RunningCluster(RunningPlatform):
@@ -35,6 +42,24 @@ class RunningCluster(RunningPlatform):
     def heal(self) -> None:
         """Make up for all cuts."""
         super().command("cluster", "heal")
+
+    def promote(self) -> None:
+        """Fence the primary of Postgres, and let the standby take its place."""
+        super().command("cluster", "promote")
+
+    def ask(self, store: int, sql: str) -> list[tuple[object, ...]]:
+        """Ask the Postgres that was the primary at first (0), or that was its standby (1)."""
+        dsn = (read_run(self.data / "cluster") or {})["stores"][store]
+        code = "import json, sys; from servioticy.storage.database import Database; "
+        code += "print(json.dumps(Database(sys.argv[1]).rows(sys.argv[2])))"
+        found = self.on("client", [sys.executable, "-c", code, dsn, sql])
+        return [tuple(each) for each in json.loads(found)]
+
+    def computing(self) -> list[str]:
+        """Which workers have claimed partitions."""
+        at = {machines.address(each): each for each in machines.WORKERS}
+        found = [str(row[0]) for row in self.ask(0, CLAIMS)]
+        return [name for address, name in at.items() if address in found]
 
     def log_of(self, machine: str) -> str:
         """What the program of that name has written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from dataclasses import dataclass, field
@@ -34,6 +35,9 @@ DEVICE = {
 }
 """What is sent, twice as much, and the sum of that: it shows whatever is lost or doubled."""
 PAUSE_SECONDS = 0.02
+STEADY_SECONDS = 3.0
+BEHIND = 12
+"""Updates of a device that may be on their way: a second, as a busy machine sends."""
 
 
 @dataclass
@@ -43,6 +47,11 @@ class Device:
     id: str
     sent: int = 0
     seen: list[tuple[int, float]] = field(default_factory=list)
+
+    def follows(self, mark: int) -> bool:
+        """Whether what came last was sent just now, and after this one."""
+        newest = self.seen[-1][0] if self.seen else 0
+        return newest >= max(mark, self.sent - BEHIND)
 
     @property
     def sums(self) -> list[tuple[int, float]]:
@@ -66,19 +75,23 @@ class Traffic:
             each.start()
 
     def wait_for_more(self) -> float:
-        """Wait until a socket has got something of every device that was sent after now; return
-        the seconds that it took."""
+        """Wait until what is sent comes out of the socket of every device, for some seconds on
+        end; return the seconds until that began.
+
+        One partition may be stuck just as another one goes on, so a single update tells little.
+        """
         began = time.monotonic()
         marks = [each.sent + 2 for each in self.devices]  # one may be on its way already
+        since = [math.inf]
 
-        def have_come() -> bool:
-            return all(
-                each.seen and each.seen[-1][0] >= mark
-                for each, mark in zip(self.devices, marks, strict=True)
-            )
+        def flows() -> bool:
+            now = time.monotonic()
+            steady = all(map(Device.follows, self.devices, marks))
+            since[0] = min(since[0], now) if steady else math.inf
+            return now - since[0] >= STEADY_SECONDS
 
-        until(have_come, SECONDS_TO_RECOVER)
-        return time.monotonic() - began
+        until(flows, SECONDS_TO_RECOVER)
+        return since[0] - began
 
     def end(self) -> None:
         """Send nothing more, and let all that was sent come."""

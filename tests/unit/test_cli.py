@@ -63,6 +63,8 @@ def nothing_set(monkeypatch, tmp_path) -> None:
         "cluster status",
         "cluster cut",
         "cluster heal",
+        "cluster promote",
+        "cluster slow",
         "cluster run",
     ],
 )

@@ -43,6 +43,7 @@ WORDS = {
     "restore": ["{folder}/made.backup"],
     "spark worker": ["spark://127.0.0.1:7077"],
     "cluster cut": ["worker-1"],
+    "cluster slow": ["store", "20"],
     "cluster run": ["true"],
 }
 """How a command is called rightly, where it needs words."""

@@ -1,10 +1,7 @@
 -- come --
 -- This connection is one of those that share the slots, for as long as it lives, and is known by
--- this fence. That the other end is gone is noticed soon.
+-- this fence.
 SELECT set_config('servioticy.fence', %(fence)s, false),
-       set_config('tcp_keepalives_idle', '5', false),
-       set_config('tcp_keepalives_interval', '2', false),
-       set_config('tcp_keepalives_count', '3', false),
        pg_advisory_lock_shared(%(processes)s, 0);
 
 -- fence --
