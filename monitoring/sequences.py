@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from itertools import chain, islice
@@ -125,11 +126,14 @@ def _is_text(value: Any) -> bool:
 @lru_cache(MOST_KNOWN)
 def _said(values: tuple[Any, ...], sampled: float) -> Correlated:
     """What several values say together; NOTHING of one that stands alone, or where is no text."""
-    texts = [each for each in values if isinstance(each, str)]
-    if len(values) - values.count(None) == 1 and texts != [""]:
+    said = [*filter(None, values)]  # of hundreds that are empty mostly
+    if len(said) == 1 and len(values) - values.count(None) == 1:
         return NOTHING
+    texts = [each for each in said if isinstance(each, str)]
     contexts = [each for each in texts if traces.LENGTH <= len(each) <= traces.MOST]
-    return _several(contexts, sampled) if contexts else UNTRACED if texts else NOTHING
+    if contexts:
+        return _several(contexts, sampled)
+    return UNTRACED if texts or "" in values else NOTHING
 
 
 def _several(contexts: Sequence[str], sampled: float) -> Correlated:
@@ -137,7 +141,7 @@ def _several(contexts: Sequence[str], sampled: float) -> Correlated:
 
     Where more are sampled than are kept, it is those of the least lots: each step keeps the same.
     """
-    lots = {each: _lot(each) for each in contexts}
+    lots = _lots(contexts)
     least = min(lots.values())
     if least >= sampled:
         return Correlated(lot=least) if least < LOTS else UNTRACED
@@ -146,6 +150,14 @@ def _several(contexts: Sequence[str], sampled: float) -> Correlated:
         chosen = sorted(chosen, key=lots.__getitem__)[:MOST_LINKS]
     links = _links(chosen)
     return Correlated(links=links, lot=least) if links else UNTRACED
+
+
+def _lots(contexts: Sequence[str]) -> dict[str, int]:
+    """The lot of each, as `_lot` has it; of those that look alike at half of its cost."""
+    if {*map(len, contexts)} == {traces.LENGTH}:
+        with suppress(UnicodeEncodeError):
+            return {each: crc32(each[3:35].encode()) for each in contexts}
+    return {each: _lot(each) for each in contexts}
 
 
 def _lot(text: str) -> int:

@@ -26,9 +26,8 @@ KNOWN_FLAGS = 0b11
 MOST = 512
 """Characters of a header that are looked at: later versions may be longer."""
 
-_SEVERAL_WRITTEN = re.compile(
-    r"(?:00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[0-3],)*", re.ASCII
-)
+_SEVERAL_WRITTEN = re.compile(r"(?:00-[0-9a-f]{32}-[0-9a-f]{16}-0[0-3],)*", re.ASCII)
+_NO_TRACE, _NO_STEP = f"-{'0' * 32}-", f"-{'0' * 16}-"
 
 Trace: TypeAlias = Annotated[str, msgspec.Meta(pattern=f"^{_FORM}$", max_length=LENGTH)]
 """A context in a record."""
@@ -61,8 +60,9 @@ def written(trace: str, step: str, flags: int) -> str:
 def are_written(contexts: Sequence[str]) -> bool:
     """Whether all of them are as `written` has them; one that is not may be a context, too."""
     together = ",".join([*contexts, ""])
-    is_each_one = len(together) == (LENGTH + 1) * len(contexts)
-    return is_each_one and _SEVERAL_WRITTEN.fullmatch(together) is not None
+    if len(together) != (LENGTH + 1) * len(contexts) or _NO_TRACE in together:
+        return False
+    return _NO_STEP not in together and _SEVERAL_WRITTEN.fullmatch(together) is not None
 
 
 def id_of(context: str) -> str:
