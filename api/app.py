@@ -34,6 +34,7 @@ from ingest.parsing.batch_reader import BatchReader
 from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
 from ingest.progress import Progress
+from ingest.routes import Routes
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names as read_argument_names
 from sandbox.program import Program
@@ -87,6 +88,7 @@ def create_app(
     stored = Stored(ports.history, *reading)
     wait = partial(Progress(ports.history, ports.log).hold, seconds=MAX_SECONDS)
     pacing = Pacing(wait, elsewhere=ports.log.others_at)
+    routes = Routes(ports.statements("routes"))
     services = Services(
         ports=ports,
         settings=settings,
@@ -98,7 +100,7 @@ def create_app(
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         searches=searches or SearchesHere(ports.history, ports.statements("search")),
         trials=trials or TrialsHere(stored, NoSandbox()),
-        ingest=Ingest(ports.addresses, ports.log, definitions, limits, accepting, pacing),
+        ingest=Ingest(ports.addresses, ports.log, definitions, limits, accepting, routes, pacing),
         batches=BatchReader(caller),
         quotas=limits,
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),

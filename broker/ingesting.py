@@ -13,6 +13,7 @@ from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
 from ingest.progress import Progress
 from ingest.quotas import SendersQuotas
+from ingest.routes import Routes
 from ingest.sharing import Sharing
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names
@@ -48,4 +49,5 @@ def ingest(
     accepting = Accepting(chosen.requests, waiting, limits, clock)
     wait = partial(Progress(history, log).hold, seconds=MAX_SECONDS)
     pacing = Pacing(wait, elsewhere=log.others_at)
-    return Ingest(addresses, log, definitions, limits, accepting, pacing)
+    routes = Routes(PostgresStatements(database, "routes"))
+    return Ingest(addresses, log, definitions, limits, accepting, routes, pacing)

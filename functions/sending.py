@@ -9,6 +9,7 @@ from ingest.ingest import Ingest
 from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
 from ingest.quotas import SendersQuotas
+from ingest.routes import Routes
 from ingest.sharing import Sharing
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names
@@ -34,4 +35,5 @@ def ingest(chosen: Settings, database: Database) -> Ingest:
     waiting = UpdatesWaiting(history, given)
     accepting = Accepting(chosen.requests, waiting, given, time.time)
     log = bootstrap.log(chosen, database)
-    return Ingest(PostgresAddresses(database), log, definitions, given, accepting)
+    routes = Routes(PostgresStatements(database, "routes"))
+    return Ingest(PostgresAddresses(database), log, definitions, given, accepting, routes)

@@ -13,7 +13,7 @@ from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import UNKNOWN_STREAM
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import SensorUpdate, StreamRef
-from servioticy.domain.records import LogRecord
+from servioticy.domain.records import UpdateRecord
 from servioticy.ports.addresses import Address
 from servioticy.refusals import STATUSES
 
@@ -43,11 +43,11 @@ class Accepted(NamedTuple):
         """What it counts among what waits for the log."""
         return weight(1, len(self.update.document))
 
-    def record(self, trace: str = "") -> tuple[int, LogRecord]:
-        """Return it as the log wants it, with the partition."""
+    def record(self, trace: str = "") -> tuple[Address, UpdateRecord]:
+        """Return it as the log wants it, with where it was to go when that was asked."""
         update = self.update
         record = accepted(update.origin, update.timestamp, update.document, trace)
-        return self.target.address.partition, record
+        return self.target.address, record
 
 
 @dataclass(slots=True)

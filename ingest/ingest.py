@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ingest import access
 from ingest.accepted import accepted
@@ -19,13 +19,14 @@ from ingest.batches import ITEM_BYTES, Sorted, Target, sort
 from ingest.pacing import Pacing
 from ingest.parsing.definitions import Definitions
 from ingest.quotas import SendersQuotas
+from ingest.routes import Routes
 from ingest.updates import Fault, Offered, Outcome, Sent, Taken, Unread, weight
 from servioticy.domain.access import Right
 from servioticy.domain.batches.items import Item, Unreadable
 from servioticy.domain.documents.codes import TOO_MUCH
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import Stream, StreamRef
-from servioticy.domain.records import LogRecord
+from servioticy.domain.records import LogRecord, UpdateRecord
 from servioticy.errors import Rejected, ServioticyError
 from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.log import BatchLog
@@ -34,10 +35,14 @@ from servioticy.refusals import NoStream, OverQuota, TooLarge, within
 log = logging.getLogger("ingest")
 
 
+Addressed: TypeAlias = tuple[Address, UpdateRecord]
+"""An update, and where it was to go when that was asked."""
+
+
 class _Ready(NamedTuple):
     """An update that may come into the log."""
 
-    record: tuple[int, LogRecord]
+    record: Addressed
     taken: Taken
 
 
@@ -76,6 +81,7 @@ class Ingest:
         definitions: Definitions,
         quotas: SendersQuotas,
         accepting: Accepting,
+        routes: Routes,
         pacing: Pacing | None = None,
     ) -> None:
         """Without `pacing` what is large waits for nothing."""
@@ -84,26 +90,28 @@ class Ingest:
         self._definitions = definitions
         self._quotas = quotas
         self._accepting = accepting
+        self._routes = routes
         self._pacing = pacing or Pacing()
 
     def take(self, sent: Sequence[Sent], *, patient: bool = False) -> list[list[Outcome]]:
         """Take what came together; return, for each sender, what became of each of its updates.
 
-        What is not read yet, and all of a sender who sends something large, is Unread; who is
-        `patient` has it read meanwhile, and waits for its turn, which may take seconds. What one
-        sender sends counts for its quotas together, or not at all. What fails for the moment
-        (Unavailable) may be in the log: sent again it overwrites itself.
+        What is not read yet, or moves, and all of a sender who sends something large, is Unread;
+        who is `patient` has it read meanwhile, and waits for its turn, which may take seconds.
+        What one sender sends counts for its quotas together, or not at all. What fails for the
+        moment (Unavailable) may be in the log: sent again it overwrites itself.
         """
+        asked = self._routes.clock()
         try:
             found = self._found(sent)
         except ServioticyError as error:
             return [[error] * len(each.updates) for each in sent]
         documents = _Documents(self._definitions, patient=patient)
         parts = [self._checked(each, found, documents) for each in sent]
-        self._append([each for each in parts if each.ready and not each.is_large])
+        self._append([each for each in parts if each.ready and not each.is_large], asked)
         for part in parts:
             if part.ready and part.is_large:
-                self._append_in_turn(part)
+                self._append_in_turn(part, asked)
         return [each.outcomes for each in parts]
 
     def take_one(self, address: Address, offered: Offered) -> Taken:
@@ -119,11 +127,11 @@ class Ingest:
         within(self._accepting.count((address,), 1, size))
         if not offered.is_large:
             self._pacing.saw((address.partition,), address.tenant)
-            self._log.append(*ready.record)
+            self._log.append(*self._routed((ready.record,))[0])
             return ready.taken
         with self._pacing.turn((address,)) as turn:
             turn.appended = weight(1, size)
-            self._log.append(*ready.record)
+            self._log.append(*self._routed((ready.record,))[0])
         return ready.taken
 
     def take_batch(
@@ -151,11 +159,12 @@ class Ingest:
         left = deque(found.accepted)
         while left:
             with self._pacing.turn(places.values()) as turn:
-                records = []
+                part = []
                 while left and turn.appended < turn.most:
-                    records.append(left[0].record(trace))
-                    turn.appended += left.popleft().weight
-                self._log.append_all(records)
+                    each = left.popleft()
+                    turn.appended += each.weight
+                    part.append(each.record(trace))
+                self._log.append_all(self._routed(part))
         found.hints = hints(found.accepted, self._accepting.hints)
         return found
 
@@ -192,7 +201,7 @@ class Ingest:
                 exceeded = self._quotas.beyond(address.tenant, len(offered.body))
                 if exceeded is not None:  # before anything is read of what cannot come
                     raise OverQuota(exceeded, address.tenant)
-                if part.is_large and not documents.patient:
+                if (part.is_large or address.leaves) and not documents.patient:
                     raise Unread
                 ready = self._ready(address, offered, documents.declared(address, asked))
             except ServioticyError as error:
@@ -230,19 +239,19 @@ class Ingest:
             raise TooLarge if fault.code == TOO_MUCH else fault
         told = self._accepting.hints.of(address.stream, update, reader.stream)
         record = accepted(offered.stream, update.timestamp, update.document, offered.trace)
-        return _Ready((address.partition, record), Taken(address, update.document, told))
+        return _Ready((address, record), Taken(address, update.document, told))
 
-    def _append(self, parts: Sequence[_Part]) -> None:
-        """Append all that is ready, and wait for it once."""
-        records = [each.record for part in parts for each in part.ready.values()]
-        if not records:
+    def _append(self, parts: Sequence[_Part], asked: float) -> None:
+        """Append all that is ready, and wait for it once. Addresses were `asked` for then."""
+        ready = [each.record for part in parts for each in part.ready.values()]
+        if not ready:
             return
         for part in parts:
             self._pacing.saw(part.places, part.tenant)
         try:
-            self._log.append_all(records)
+            self._log.append_all(self._routed(ready, asked))
         except Rejected as error:
-            if len(records) == 1:
+            if len(ready) == 1:
                 self._give_back(parts, error)
             else:  # none of them is there: one is too large, and only that one has to go
                 for part in parts:
@@ -252,19 +261,29 @@ class Ingest:
         except Exception as error:  # noqa: BLE001  nothing is promised, whatever it was
             self._give_back(parts, _fault(error))
 
-    def _append_in_turn(self, part: _Part) -> None:
+    def _routed(
+        self, records: Sequence[Addressed], asked: float = float("-inf")
+    ) -> list[tuple[int, LogRecord]]:
+        """Return them, each for the partition where it has to be just now; wait for what moves."""
+        if self._routes.is_known(asked) and not any(address.leaves for address, _ in records):
+            return [(address.partition, each) for address, each in records]
+        known = {each.service_object: address.partition for address, each in records}
+        known |= self._routes.of(known)
+        return [(known[each.service_object], each) for _, each in records]
+
+    def _append_in_turn(self, part: _Part, asked: float) -> None:
         """Append what of it is ready when the tenant's turn has come."""
         try:
             with self._pacing.turn(part.places.values()) as turn:
                 turn.appended = weight(len(part.ready), part.bytes)
-                self._append([part])
+                self._append([part], asked)
         except ServioticyError as error:
             self._give_back([part], error)
 
     def _append_each(self, part: _Part) -> None:
         for place, each in part.ready.items():
             try:
-                self._log.append(*each.record)
+                self._log.append(*self._routed((each.record,))[0])
             except ServioticyError as error:
                 part.outcomes[place] = error
 

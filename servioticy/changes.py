@@ -7,12 +7,14 @@ it has made by its number.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
 from typing import TypeVar
 
 from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.placement import LEAVING_SECONDS
 from servioticy.domain.records import (
     AcquireRecord,
     AnsweredEvent,
@@ -68,10 +70,17 @@ class Changes:
     change would move what has not come to where it moved before: then nothing is stored.
     """
 
-    def __init__(self, graph: StreamGraph, store: ChangeStore, log: BatchLog) -> None:
+    def __init__(
+        self,
+        graph: StreamGraph,
+        store: ChangeStore,
+        log: BatchLog,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
         self._graph = graph
         self._store = store
         self._log = log
+        self._sleep = sleep
 
     def create(
         self, new: NewServiceObject, along: AbstractContextManager[object] | None = None
@@ -268,12 +277,21 @@ class Changes:
             changes = list(some)
             if moves:
                 for number, change in changes:
+                    self._let_leave(change)
                     _append(number, change, self._log)
                     self._store.finish({number: change})
                 continue
             self._log.append_all([(each.partition, _record(n, each)) for n, each in changes])
             _append_readings(changes, self._log)
             self._store.finish(dict(changes))
+
+    def _let_leave(self, change: Change) -> None:
+        """Begin a move: from here on nothing comes where it was but what is under way to there.
+
+        What came behind the release would be forwarded, behind what comes to the new partition.
+        """
+        self._store.leave(change)
+        self._sleep(LEAVING_SECONDS)
 
 
 def _append(number: int, change: Change, log: BatchLog) -> None:

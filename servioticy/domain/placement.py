@@ -9,6 +9,13 @@ from typing import NamedTuple, TypeAlias
 Moves: TypeAlias = tuple[tuple[int, tuple[str, ...]], ...]
 """(partition, the Service Objects that leave it), by partition."""
 
+LEAVING_SECONDS = 0.1
+"""So long after a Service Object has begun to leave its partition updates of it may come into the
+log there that were routed before. Then it is released."""
+ROUTED_SECONDS = LEAVING_SECONDS / 2
+"""So old may be what is known of a route when something is given to the log; what is left of the
+above is the log's, to take it."""
+
 
 class Member(NamedTuple):
     """A Service Object, its component, and the partition where its updates are routed."""
@@ -47,6 +54,20 @@ def moves_to(partition: int, routed: Sequence[tuple[str, int]]) -> Moves:
         if at != partition:
             moves.setdefault(at, []).append(id_)
     return tuple((at, tuple(ids)) for at, ids in sorted(moves.items()))
+
+
+class Route(NamedTuple):
+    """Where updates of a Service Object come into the log; `leaves`: what comes now waits until
+    it is routed to another partition.
+    """
+
+    partition: int
+    leaves: bool
+
+
+def read_route(stored: int) -> Route:
+    """Return what is stored as a number: of what leaves, its partition with all bits flipped."""
+    return Route(max(stored, ~stored), stored < 0)
 
 
 def least_loaded(service_objects: Mapping[int, int], partitions: int) -> int:

@@ -46,6 +46,8 @@ class Address(NamedTuple):
     """Seconds for which all this holds: until the token ends, or what is granted; None: no end."""
     known_by: bytes = b""
     """The SHA-256 of the token, or of the person: by it is told that it is good no more."""
+    leaves: bool = False
+    """Whether it moves to another partition than `partition`: what is sent to it has to wait."""
 
     @property
     def tenant(self) -> int:

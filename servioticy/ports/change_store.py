@@ -53,6 +53,11 @@ class Change:
     at: int = 0
     readings: tuple[Reading, ...] = ()
 
+    @property
+    def moved(self) -> list[str]:
+        """All that move."""
+        return [id_ for _, ids in self.moves for id_ in ids]
+
 
 @dataclass(frozen=True, slots=True)
 class MadeFrom:
@@ -204,6 +209,9 @@ class ChangeStore(Protocol):
 
         Their numbers grow with every change of the platform.
         """
+
+    def leave(self, change: Change) -> None:
+        """What is sent to those that move waits from now on, until the change is finished."""
 
     def finish(self, pending: Mapping[int, Change]) -> None:
         """The changes are in the log: route by them from now on."""

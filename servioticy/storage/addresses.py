@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from servioticy.domain.access import MemberRole, Scope, scope_of
+from servioticy.domain.placement import read_route
 from servioticy.domain.tokens import digest
 from servioticy.ports.addresses import Address, Lookup, LookupByPerson
 from servioticy.storage.arrays import blobs, texts
@@ -75,13 +76,18 @@ def _storable(service_object: str | None, stream: str | None) -> tuple[str, str]
 def _address(row: Sequence[Any], known_by: bytes) -> Address:
     *address, service_object, stream, rights, token_id, expires_in = row
     scope = Scope(service_object, stream, rights)
-    found = Address(*address)
+    found = _routed(Address(*address))
     return found._replace(scope=scope, token_id=token_id, expires_in=expires_in, known_by=known_by)
+
+
+def _routed(stored: Address) -> Address:
+    partition, leaves = read_route(stored.partition)
+    return stored._replace(partition=partition, leaves=leaves)
 
 
 def _address_of_member(row: Sequence[Any], known_by: bytes) -> Address:
     *address, role, member, expires_in = row
-    scope, found = scope_of(MemberRole(role)), Address(*address)
+    scope, found = scope_of(MemberRole(role)), _routed(Address(*address))
     return found._replace(
         scope=scope, token_id=f"member/{member}", expires_in=expires_in, known_by=known_by
     )

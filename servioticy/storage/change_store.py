@@ -281,11 +281,15 @@ class PostgresChangeStore:
         rows = self._database.rows(self._sql["pending_changes"])
         return [(number, _change.decode(text)) for number, text in rows]
 
+    def leave(self, change: Change) -> None:
+        """What is sent to those that move waits from now on, until the change is finished."""
+        self._database.rows(self._sql["leave"], {"ids": change.moved})
+
     def finish(self, pending: Mapping[int, Change]) -> None:
         """The changes are in the log: route by them from now on."""
         with self._database.transaction():
             for change in pending.values():
-                moved = [id_ for _, ids in change.moves for id_ in ids]
+                moved = change.moved
                 if moved:
                     values = {"partition": change.partition, "ids": moved}
                     self._database.rows(self._sql["route"], values)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
 from port_builders import Stored
 
+from ingest.routes import MOST_SECONDS, Routes
 from servioticy.domain.access import MemberRole, Resource, scope_of
 from servioticy.domain.model import Grant, ServiceObjectKey
 from servioticy.domain.persons import Person
 from servioticy.domain.tokens import digest
 from servioticy.ports.addresses import Address, Lookup, LookupByPerson
 from servioticy.ports.change_store import NewGrant
+from servioticy.storage.statements import PostgresStatements
 
 pytestmark = pytest.mark.real
 
@@ -140,3 +143,44 @@ def test_an_address_tells_by_what_its_caller_is_known(stored: Stored) -> None:
 
     assert address is not None and again is not None
     assert address.known_by == again.known_by == digest(stored.token)
+
+
+def test_what_leaves_its_partition_is_told_and_waited_for(stored: Stored) -> None:
+    """Until it is routed anew; it is still read from where it is. Others have their routes."""
+    keys = [stored.create("so1"), stored.create("so2")]
+    here = [stored.graph.nodes([each.id])[each.id].partition for each in keys]
+    stored.database.rows("UPDATE service_objects SET active_version = 1")
+    stored.database.rows("UPDATE service_objects SET active_change = 2^62::bigint")
+    change = stored.change_store.move(keys[0], 1 - here[0], 9)
+    assert change is not None
+    stored.change_store.leave(change)
+    told = [stored.addresses.address(stored.token, each.id, "a") for each in keys]
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            stored.change_store.finish({0: change})
+
+    routes = Routes(PostgresStatements(stored.database, "routes"), sleep=wait)
+
+    assert [(each.partition, each.leaves) for each in told if each] == [
+        (here[0], True),
+        (here[1], False),
+    ]
+    assert routes.of(["so2"]) == {"so2": here[1]} and waits == []
+    assert routes.of(["so1", "so2"]) == {"so1": 1 - here[0], "so2": here[1]}
+    assert len(waits) == 3
+
+
+def test_who_moves_it_may_have_died(stored: Stored) -> None:
+    """Then it goes where it was, after a second."""
+    key = stored.create("so1")
+    stored.database.rows("UPDATE service_objects SET route_partition = ~1")
+    now = itertools.count(step=0.25)
+    routes = Routes(
+        PostgresStatements(stored.database, "routes"), lambda: next(now), lambda _seconds: None
+    )
+
+    assert routes.of([key.id]) == {"so1": 1}
+    assert next(now) < 3 * MOST_SECONDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -15,12 +15,14 @@ from ingest.ingest import Ingest
 from ingest.pacing import Pacing
 from ingest.parsing.definitions import Definitions
 from ingest.parsing.document_parser import DocumentParser
+from ingest.routes import Routes
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox.text import argument_names
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import LogRecord, UpdateRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Addresses
+from servioticy.ports.log import BatchLog
 from servioticy.ports.service_objects import VersionKey
 from servioticy.settings import Settings
 
@@ -84,10 +86,27 @@ class PlayedDocuments:
         return orjson.dumps(self.document)
 
 
+class StillRoutes(Routes):
+    """Nothing moves."""
+
+    def __init__(self) -> None:
+        super().__init__(self)  # type: ignore[arg-type]
+
+    def of(self, _service_objects: Collection[str]) -> Mapping[str, int]:
+        return {}
+
+
 class PlayedIngest:
     """All that is behind it."""
 
-    def __init__(self, addresses: Addresses, pacing: Pacing | None = None, **quotas: int) -> None:
+    def __init__(
+        self,
+        addresses: Addresses,
+        pacing: Pacing | None = None,
+        log: BatchLog | None = None,
+        routes: Routes | None = None,
+        **quotas: int,
+    ) -> None:
         self.log, self.documents, self.waiting = PlayedLog(), PlayedDocuments(), 0
         self.ground = Ground(**quotas)
         parser = DocumentParser()
@@ -99,7 +118,15 @@ class PlayedIngest:
             limits,
             time.time,
         )
-        self.ingest = Ingest(addresses, self.log, self.definitions, limits, accepting, pacing)
+        self.ingest = Ingest(
+            addresses,
+            log or self.log,
+            self.definitions,
+            limits,
+            accepting,
+            routes or StillRoutes(),
+            pacing,
+        )
 
     def document(self, key: VersionKey) -> bytes:
         return self.documents.document_of(key)

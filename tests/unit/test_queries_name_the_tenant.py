@@ -28,6 +28,7 @@ GRAPH = "the stream graph reaches from tenant to tenant; who asks decides what o
 CHANGES = "changes are made one after the other over the whole platform"
 PIPELINE = "a partition's task computes for all tenants; what it is told comes from the log"
 DELIVERY = "one process delivers to the subscriptions of all tenants, each by its id"
+TOGETHER = "updates that came together are of many tenants, each found out to be the sender's"
 FLEETS = "one process at a time works for all tenants, each job and each group by its tenant"
 OLD = "what is old goes, whosesoever it is"
 BACKUP = "a back-up has all rows, whosesoever they are"
@@ -67,7 +68,9 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "stream_graph.related": ({"service_objects"}, GRAPH),
     "readings.outside_edges": ({"streams", "service_objects"}, GRAPH),
     "readings.still_moving": ({"streams", "service_objects"}, GRAPH),
+    "routes.routes": ({"service_objects"}, TOGETHER),
     "change_store.load": ({"service_objects"}, CHANGES),
+    "change_store.leave": ({"service_objects"}, CHANGES),
     "change_store.route": ({"service_objects"}, CHANGES),
     "loads.partitions": ({"service_objects", "usage_hours"}, BALANCE),
     "loads.components": ({"usage_hours"}, BALANCE),

@@ -28,7 +28,7 @@ RETURNING id;
 -- API; and whether that is so at the stored progress, too.
 SELECT service_objects.id, sequence, service_objects.version,
        coalesce(active_version = service_objects.version, false) AS is_active, active_change,
-       document::text, route_partition
+       document::text, greatest(route_partition, ~route_partition)
   FROM service_objects
   JOIN definitions ON service_object = service_objects.id
    AND definitions.version = service_objects.version

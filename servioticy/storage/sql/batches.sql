@@ -1,7 +1,7 @@
 -- streams --
 -- Those of the named streams that are the caller's: sending is the owner's right alone.
 SELECT service_objects.id, streams.name, service_objects.public, service_objects.version,
-       service_objects.route_partition, streams.id
+       greatest(service_objects.route_partition, ~service_objects.route_partition), streams.id
   FROM unnest(%(service_objects)s::text[], %(streams)s::text[]) AS wanted (service_object, stream)
   JOIN service_objects ON service_objects.id = wanted.service_object
    AND service_objects.tenant_id = %(tenant)s

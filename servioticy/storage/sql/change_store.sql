@@ -340,7 +340,7 @@ SELECT grants.tenant_id, grants.id
 -- Between tenants: whatever the log has lost, whosesoever it was.
 -- Ends that are told, and not carried out since: the oldest of each tenant, then the next ones.
 -- What is carried out has no row any more, or no change after it.
-SELECT tenant_id, service_object, version, route_partition, revoked
+SELECT tenant_id, service_object, version, greatest(route_partition, ~route_partition), revoked
   FROM (SELECT grants.tenant_id, service_object, version, route_partition,
                grants.id AS revoked, revoked_at AS told_at
           FROM grants
@@ -366,6 +366,14 @@ RETURNING id;
 SELECT id, change::text
   FROM pending_changes
  ORDER BY id;
+
+-- leave --
+-- Between tenants: changes are made one after the other over the whole platform.
+-- From now on what comes for them waits until they are routed anew (`placement.py`).
+UPDATE service_objects
+   SET route_partition = ~route_partition
+ WHERE id = ANY(%(ids)s::text[])
+   AND route_partition >= 0;
 
 -- route --
 -- Between tenants: changes are made one after the other over the whole platform.

@@ -2,7 +2,8 @@
 -- Between tenants: what is granted is others' to read, as `stream_readers` says.
 -- Those of the named streams that the caller may read.
 SELECT service_objects.id, streams.name, service_objects.tenant_id, true AS granted,
-       service_objects.version, service_objects.route_partition, streams.id
+       service_objects.version,
+       greatest(service_objects.route_partition, ~service_objects.route_partition), streams.id
   FROM unnest(%(service_objects)s::text[], %(streams)s::text[]) AS wanted (service_object, stream)
   JOIN service_objects ON service_objects.id = wanted.service_object
    AND deleted_at IS NULL

@@ -1,7 +1,7 @@
 -- partitions --
 -- Between tenants: partitions are everybody's.
 -- Service Objects by partition, and microseconds of their work since.
-SELECT route_partition, count(*), coalesce(sum(used_us), 0)::bigint
+SELECT greatest(route_partition, ~route_partition), count(*), coalesce(sum(used_us), 0)::bigint
   FROM service_objects
   LEFT JOIN (SELECT service_object,
                     sum(processor_us + stored_rows * %(row_us)s + ended * %(computation_us)s)
@@ -13,14 +13,14 @@ SELECT route_partition, count(*), coalesce(sum(used_us), 0)::bigint
               WHERE hour >= %(since)s
               GROUP BY service_object) AS used ON service_object = id
  WHERE deleted_at IS NULL
- GROUP BY route_partition;
+ GROUP BY greatest(route_partition, ~route_partition);
 
 -- components --
 -- Between tenants: partitions are everybody's.
 -- Those whose Service Objects have had most to do since, and how many these are.
 SELECT tenant_id, tenants.name, component, log_partition, used_us, size
-  FROM (SELECT tenant_id, component, min(route_partition) AS log_partition,
-               sum(used_us)::bigint AS used_us
+  FROM (SELECT tenant_id, component, min(greatest(route_partition, ~route_partition))
+               AS log_partition, sum(used_us)::bigint AS used_us
           FROM (SELECT service_object,
                        sum(processor_us + stored_rows * %(row_us)s + ended * %(computation_us)s)
                        AS used_us

@@ -1,6 +1,7 @@
 -- outside_edges --
 -- Between tenants: the edges are one's own, the streams are others'.
-SELECT reader, streams.service_object, streams.name, source.tenant_id, source.route_partition
+SELECT reader, streams.service_object, streams.name, source.tenant_id,
+       greatest(source.route_partition, ~source.route_partition)
   FROM graph_edges
   JOIN streams ON streams.id = stream_id
    AND streams.tenant_id <> %(tenant)s

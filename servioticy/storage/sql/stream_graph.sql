@@ -1,6 +1,7 @@
 -- nodes --
 -- Between tenants: the stream graph reaches from one to the other.
-SELECT service_objects.id, tenant_id, public, revision, component, route_partition,
+SELECT service_objects.id, tenant_id, public, revision, component,
+       greatest(route_partition, ~route_partition),
        ARRAY(SELECT name FROM streams
               WHERE service_object = service_objects.id AND declared) AS streams,
        (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))

@@ -257,6 +257,14 @@ class MemoryChangeStore:
         with self._state.lock:
             return sorted(self._state.pending.items())
 
+    def leave(self, change: Change) -> None:
+        """What is sent to those that move waits from now on, until the change is finished."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            for each in change.moved:
+                row = self._state.service_objects[each]
+                row.route_partition = min(row.route_partition, ~row.route_partition)
+
     def finish(self, pending: Mapping[int, Change]) -> None:
         """The changes are in the log: route by them from now on."""
         self._state.ask_postgres()

@@ -25,7 +25,9 @@ class MemoryPlatform:
         self.change_store = MemoryChangeStore(self.state)
         self.history = MemoryHistory(self.state)
         self.log = MemoryLog(self.state)
-        self.changes = Changes(self.graph, self.change_store, self.log)
+        self.changes = Changes(
+            self.graph, self.change_store, self.log, sleep=lambda _seconds: None
+        )
 
     def partition_store(self, argument_names: ArgumentNames) -> MemoryPartitionStore:
         """Return what a pipeline's task keeps."""

@@ -8,6 +8,7 @@ from memory.state import ServiceObjectRow, State
 from servioticy.domain.access import granted
 from servioticy.domain.distances import reach
 from servioticy.domain.model import Grant
+from servioticy.domain.placement import read_route
 from servioticy.ports.stream_graph import GraphNode, GroupReader, Related, Relatives
 
 
@@ -36,7 +37,7 @@ class MemoryStreamGraph:
             granted(row.tenant, row.public, self._grants(row.id)),
             row.revision,
             row.component,
-            row.route_partition,
+            read_route(row.route_partition).partition,
             streams,
         )
 
