@@ -93,13 +93,13 @@ def work_in_bundles(batches: Iterable[Any], settings: Settings) -> Iterator[Any]
 
     Yields and raises as `work` does.
     """
+    if settings.spark.master:  # else the driver has the same way to it
+        reach(partial(_ask, settings))
     first, rows = _begun(batches)
     if first is None:
         return iter(())
     quickack.acknowledge()
     partition = bundles.partition(first.column(0)[0].as_py())
-    if settings.spark.master:  # else the driver has the same way to it
-        reach(partial(_ask, settings))
     return work(chain((first.slice(1),), rows), partition, settings)
 
 

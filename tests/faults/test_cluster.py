@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from examples import by_hand
 from running_cluster import RunningCluster
+from running_platform import SECONDS_TO_RECOVER, until
 from steady_traffic import DEVICE, Traffic
 
 from command.cluster import balancer, machines, network
@@ -45,6 +46,13 @@ def traffic(cluster: RunningCluster) -> Iterator[Traffic]:
     found.end()
 
 
+@pytest.fixture(autouse=True)
+def healed(cluster: RunningCluster) -> Iterator[None]:
+    """Whatever a test has cut, and however it ends."""
+    yield
+    cluster.heal()
+
+
 def test_what_a_client_sends_comes_computed_to_a_socket(traffic: Traffic) -> None:
     """Through the balancer, two processes of the API, two workers and two of delivery."""
     traffic.wait_for_more()
@@ -60,7 +68,6 @@ def test_a_worker_has_neither_the_checkout_nor_others_files(cluster: RunningClus
 
 CUTS = {
     "a worker": (WORKING,),
-    "a worker and the store": (WORKING, "store"),
     "a worker and the driver": (WORKING, "driver"),
     "delivery and the store": ("delivery-1", "store"),
 }
@@ -72,16 +79,22 @@ def test_whoever_is_cut_off_the_others_go_on(
     who: str, cluster: RunningCluster, traffic: Traffic
 ) -> None:
     """Before it is healed; and what is healed harms nobody."""
+    _assert_they_go_on(who, CUTS[who], cluster, traffic)
+
+
+@usual
+def test_a_worker_without_postgres_and_kafka_is_back_when_it_is_healed(
+    cluster: RunningCluster, traffic: Traffic
+) -> None:
+    """Its claims are let go, and what it does then is refused; Spark knows nothing of it."""
     traffic.wait_for_more()
-    computing = cluster.computing()[0]
+    (*_, computing) = cluster.computing()
 
-    cluster.cut(*(computing if each == WORKING else each for each in CUTS[who]))
-    seconds = traffic.wait_for_more()
+    cluster.cut(computing, "store")
+    until(lambda: computing not in cluster.computing(), SECONDS_TO_RECOVER)
     cluster.heal()
-    healed = traffic.wait_for_more()
 
-    told = f"{who}: back after {seconds:.1f} s, {healed:.1f} s after it was healed"
-    sys.stderr.write(f"{told}\n")
+    _tell("a worker and the store", healed=traffic.wait_for_more())
 
 
 @usual
@@ -104,10 +117,29 @@ def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
         status, _, body = waiting.result()
     for id_ in [acknowledged, *([json.loads(body)["id"]] if status == 201 else [])]:
         assert cluster.request("GET", f"/{id_}")[0] == 200
-    sys.stderr.write(f"the standby: back after {seconds:.1f} s\n")
+    _tell("the standby", back=seconds)
 
 
 @usual
 def test_nothing_was_lost_or_doubled(traffic: Traffic) -> None:
     traffic.end()
     traffic.assert_exactly_once()
+
+
+def _assert_they_go_on(
+    who: str, cut: tuple[str, ...], cluster: RunningCluster, traffic: Traffic
+) -> None:
+    traffic.wait_for_more()
+    computing = cluster.computing()[0]
+
+    cluster.cut(*(computing if each == WORKING else each for each in cut))
+    seconds = traffic.wait_for_more()
+    cluster.heal()
+
+    _tell(who, back=seconds, healed=traffic.wait_for_more())
+
+
+def _tell(who: str, **seconds: float) -> None:
+    """For who measures (`pytest -s`)."""
+    told = ", ".join(f"{name} after {each:.1f} s" for name, each in seconds.items())
+    sys.stderr.write(f"{who}: {told}\n")

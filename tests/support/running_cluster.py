@@ -47,9 +47,12 @@ class RunningCluster(RunningPlatform):
         """Fence the primary of Postgres, and let the standby take its place."""
         super().command("cluster", "promote")
 
-    def ask(self, store: int, sql: str) -> list[tuple[object, ...]]:
-        """Ask the Postgres that was the primary at first (0), or that was its standby (1)."""
-        dsn = (read_run(self.data / "cluster") or {})["stores"][store]
+    def ask(self, store: int | None, sql: str) -> list[tuple[object, ...]]:
+        """Ask the Postgres that was the primary at first (0), that was its standby (1), or
+        whichever is the primary now.
+        """
+        facts = read_run(self.data / "cluster") or {}
+        dsn = facts["dsn"] if store is None else facts["stores"][store]
         code = "import json, sys; from servioticy.storage.database import Database; "
         code += "print(json.dumps(Database(sys.argv[1]).rows(sys.argv[2])))"
         found = self.on("client", [sys.executable, "-c", code, dsn, sql])
@@ -58,7 +61,7 @@ class RunningCluster(RunningPlatform):
     def computing(self) -> list[str]:
         """Which workers have claimed partitions."""
         at = {machines.address(each): each for each in machines.WORKERS}
-        found = [str(row[0]) for row in self.ask(0, CLAIMS)]
+        found = [str(row[0]) for row in self.ask(None, CLAIMS)]
         return [name for address, name in at.items() if address in found]
 
     def log_of(self, machine: str) -> str:
