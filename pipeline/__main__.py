@@ -11,6 +11,7 @@ import signal
 import sys
 
 from monitoring import java_start
+from pipeline.spark import managers
 from pipeline.spark.java import Starting, scratch_folder
 from servioticy import logs
 from servioticy.embedded import javascript
@@ -39,6 +40,7 @@ def main() -> int:
 
 
 def _run(settings: Settings, stopping: list[int]) -> int:
+    managers.check(settings)
     # Or each of Spark's workers would fail.
     javascript.require(settings, settings.sandbox.engine)
     # Spark's workers have Java's environment: it says where they tell of their metrics.

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from pipeline.spark.here import OWN_PLACES
 from servioticy.settings.sections import Spark
 
 _SPARK = {
@@ -41,6 +42,8 @@ _ELSEWHERE = {
     "spark.deploy.maxExecutorRetries": "-1",
 }
 """On other machines than the driver's."""
+
+_OWN_PLACES = f"spark.executorEnv.{OWN_PLACES}"
 
 ADDED = 8
 """Partitions that may be added before a local Spark has to be started again."""
@@ -81,6 +84,8 @@ def _elsewhere(settings: Spark, jars: Sequence[Path]) -> dict[str, str]:
         "spark.jars": ",".join(map(str, filter(Path.is_file, jars))),
         "spark.executor.memory": settings.heap,
         "spark.executor.extraJavaOptions": settings.java_options,
+        # Of others a worker of ours says so itself.
+        **({_OWN_PLACES: "1"} if settings.master.startswith(("k8s://", "yarn")) else {}),
         **_ELSEWHERE,
     }
 
