@@ -50,6 +50,10 @@ MOST_LOOKED_AT = 1_000
 """Of one call; a batch may have more updates."""
 MOST_KNOWN = 32
 """Batches of which is known what they say: each stage of the pipeline sees the same one."""
+MOST_LOTS = 1_024
+"""Of sequences that are asked about again: steps have that of the call around them."""
+AT_ONCE = 64
+"""Ids that are made together."""
 EVERY = "*"
 TRACE_LENGTH = 32
 LOTS = 2**32
@@ -73,14 +77,43 @@ UNTRACED = Correlated(lot=LOTS - 1)
 """It is about several, of which none has a trace: they are sampled where everything is."""
 
 
+class _Ready:
+    """Ids that are made many at once. Advice is called once in a while, and finds nothing of what
+    it needs in the processor's caches: so an id by itself costs ten times as much.
+    """
+
+    def __init__(self, make: Callable[[], str]) -> None:
+        self._make = make
+        self._ids: list[str] = []
+        os.register_at_fork(after_in_child=self._ids.clear)  # else both had the same
+
+    def one(self) -> str:
+        """Return one that nobody has."""
+        try:
+            return self._ids.pop()
+        except IndexError:
+            self._ids += [self._make() for _ in range(AT_ONCE)]
+            return self._make()
+
+
+def _trace() -> str:
+    made = f"{random.getrandbits(128) or 1:032x}"
+    lot_of(made)  # which is asked for next, and known then
+    return made
+
+
+_TRACES = _Ready(_trace)
+_STEPS = _Ready(lambda: f"{random.getrandbits(64) or 1:016x}")
+
+
 def fresh() -> str:
     """Return the id of a new trace."""
-    return f"{random.getrandbits(128) or 1:032x}"
+    return _TRACES.one()
 
 
 def fresh_step() -> str:
     """Return the id of a step that is new."""
-    return f"{random.getrandbits(64) or 1:016x}"
+    return _STEPS.one()
 
 
 Values: TypeAlias = Sequence[Any]
@@ -116,7 +149,13 @@ class Finder:
             return NOTHING
         if isinstance(values[0], str) and (link := _link_of(values[0])):
             return Correlated(link[:TRACE_LENGTH], link[TRACE_LENGTH + 1 :])
-        return Correlated(f"{SCOPE.name or os.getpid()}:{str(values[0])[:MAX_LENGTH]}")
+        return _id(SCOPE.name or os.getpid(), str(values[0])[:MAX_LENGTH])
+
+
+@lru_cache(MOST_KNOWN)
+def _id(scope: str | int, within: str) -> Correlated:
+    """An id of a scope; each stage of the pipeline asks for that of its batch."""
+    return Correlated(f"{scope}:{within}")
 
 
 def _is_text(value: Any) -> bool:
@@ -228,6 +267,7 @@ def _inner(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, Mapping) else value
 
 
+@lru_cache(MOST_LOTS)
 def lot_of(sequence: str) -> int:
     """Return a number below LOTS, the same in every process. What has the least is sampled."""
     return crc32(sequence.encode())

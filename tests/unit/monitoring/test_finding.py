@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,8 @@ from monitoring.sequences import (
     UNTRACED,
     Correlated,
     Finder,
+    fresh,
+    fresh_step,
     lot_of,
 )
 
@@ -113,6 +116,25 @@ def test_several_of_several_are_all_of_them() -> None:
     nested = {"a": of(context(1), context(2)), "b": of(), "c": of(context(3))}
     assert found("*.updates.*.trace", nested).links == (link(1), link(2), link(3))
     assert found("*", "no list") == Correlated()
+
+
+def test_ids_are_nobody_elses_nor_those_of_a_fork() -> None:
+    """They are made many at once."""
+    some = [each() for _ in range(200) for each in (fresh, fresh_step)]
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.write(writer, f"{fresh()} {fresh_step()}".encode())
+        finally:
+            os._exit(0)
+    os.wait()
+    with open(reader, "rb", closefd=True) as told:
+        os.close(writer)
+        there = told.read().decode().split()
+    here = [*some, *[each() for _ in range(100) for each in (fresh, fresh_step)]]
+
+    assert len({*here, *there}) == len(here) + 2
+    assert {len(each) for each in here} == {32, 16}
 
 
 def test_no_more_is_looked_at_than_is_said() -> None:
