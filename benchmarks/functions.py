@@ -217,8 +217,8 @@ def _prepare(owner: Database, document: dict[str, Any]) -> None:
 
 def _measured(stores: ground.Stores, document: Workflow, atoms: int, instances: int) -> Seen:
     settings, postgres = stores.settings, stores.pids["postgres"]
-    database = connect(settings, Role.DELIVERY)
-    queues, pool = PostgresAtoms(database), sandbox_pool(settings, max_workers=instances)
+    database, quick = (connect(settings, Role.DELIVERY, durable=each) for each in (True, False))
+    queues, pool = PostgresAtoms(quick), sandbox_pool(settings, max_workers=instances)
     calls = Sinks(_no_log, PostgresStatements(database, "batches"), Caller(Rules(LOOPBACK)))
     sink, counted = _Sink(calls if document.sink == CALLBACK else None), _Counted()
     javascript = JavaScript(pool)
@@ -229,8 +229,8 @@ def _measured(stores: ground.Stores, document: Workflow, atoms: int, instances: 
         return sink if step == workflow.sink_step else scripts
 
     accounts = Accounts(counted, counted)
-    dispatcher = Dispatcher(queues, step_of, limits, accounts, NoQuotas(), close=database.close)
-    put = partial(queues.put, 1, "w", 1, document)
+    dispatcher = Dispatcher(queues, step_of, limits, accounts, NoQuotas(), close=quick.close)
+    put = partial(PostgresAtoms(database).put, 1, "w", 1, document)
     now = int(time.time() * 1000)
     for first in range(0, atoms, PART):
         numbers = range(first, min(atoms, first + PART))
@@ -243,6 +243,7 @@ def _measured(stores: ground.Stores, document: Workflow, atoms: int, instances: 
     scripts_seconds = counted.processor_us / 1e6
     pool.close()
     database.close()
+    quick.close()
     latencies = [max(0, each - late) for each in sink.latencies]
     memory = Work(mebibyte_ms=counted.mebibyte_ms).gibibyte_hours
     return Seen(seconds, latencies, scripts_seconds, scripts_seconds + others, memory)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import orjson
@@ -36,6 +37,10 @@ DEVICE: dict[str, Any] = {
     }
 }
 LOOK_SECONDS = 0.002
+PAUSE_SECONDS = 10.0
+"""Before each atom: in so long what worked on the last one has ended, and the next is ready."""
+AT_ONCE = 4
+"""Tenants that come at a time."""
 WARM = 20
 """Tenants that come before: what programs load for the first ones is nobody's."""
 
@@ -46,6 +51,13 @@ class Tenant(NamedTuple):
     token: str
     service_object: str
     workflow: str
+
+
+class Way(NamedTuple):
+    """Of an atom, in milliseconds from its POST."""
+
+    accepted: float
+    collected: float
 
 
 class Cost(NamedTuple):
@@ -75,8 +87,11 @@ def measure(
             _tell(before, busy, _costs(platform))
             chosen = idle[:: max(1, len(idle) // rounds)][:rounds]
             _tell_times("update", [_first_update(found, each) for each in chosen])
-            pause = min(settle, 5.0)
-            _tell_times("atom", [_first_atom(found, owner, each, pause) for each in chosen])
+            atoms = [
+                _first_atom(found, owner, each, min(settle, PAUSE_SECONDS)) for each in chosen
+            ]
+            _tell_times("atom", [each.collected for each in atoms])
+            _tell_times("answer to one that brings an atom", [each.accepted for each in atoms])
             owner.close()
         finally:
             platform.close()
@@ -87,7 +102,9 @@ def _all_come(
     settings: Settings, owner: Database, document: dict[str, Any], name: str, count: int
 ) -> list[Tenant]:
     """Return so many new tenants, of whom all that they have sent has been worked on."""
-    found = [_comes(settings, owner, document, f"{name} {number}") for number in range(count)]
+    names = [f"{name} {number}" for number in range(count)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(pool.map(lambda each: _comes(settings, owner, document, each), names))
     for each in found:
         while not _collected(owner, each.workflow):
             time.sleep(LOOK_SECONDS)
@@ -104,6 +121,7 @@ def _comes(settings: Settings, owner: Database, document: dict[str, Any], name: 
     connection.put(service_object, "s0", 1.0, 1)
     _asked(connection, f"/workflows/{workflow}/atoms", {"atoms": [{"n": 1}]})
     connection.close()
+    owner.close()  # this thread's
     return Tenant(token, service_object, workflow)
 
 
@@ -154,17 +172,18 @@ def _first_update(settings: Settings, tenant: Tenant) -> float:
         return 1000 * (time.perf_counter() - began)
 
 
-def _first_atom(settings: Settings, owner: Database, tenant: Tenant, pause: float) -> float:
-    """Return the milliseconds from a POST to when its atom stands among the results."""
+def _first_atom(settings: Settings, owner: Database, tenant: Tenant, pause: float) -> Way:
+    """Return when a POST was answered, and when its atom stood among the results."""
     time.sleep(pause)
     connection = Connection(settings, tenant.token)
     before = _collected(owner, tenant.workflow)
     began = time.perf_counter()
     _asked(connection, f"/workflows/{tenant.workflow}/atoms", {"atoms": [{"n": 2}]})
+    accepted = 1000 * (time.perf_counter() - began)
     while _collected(owner, tenant.workflow) == before:
         time.sleep(LOOK_SECONDS)
     connection.close()
-    return 1000 * (time.perf_counter() - began)
+    return Way(accepted, 1000 * (time.perf_counter() - began))
 
 
 def _tell_times(what: str, found: Sequence[float]) -> None:

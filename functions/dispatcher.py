@@ -11,22 +11,26 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import orjson
 from cachetools import LRUCache
 
 from functions.accounts import Accounts
+from functions.hands import Hands
 from functions.instance import Done, Instance, Queues
-from functions.limits import Limits
-from functions.planning import Situation, plan, waits
+from functions.limits import LEASE_MS, RENEW_SECONDS, Limits
+from functions.planning import Situation, has_place, plan, waits
 from functions.steps import Step, Task
 from servioticy.domain.documents.errors import BadDocument
 from servioticy.domain.workflows.model import Workflow
 from servioticy.domain.workflows.reading import parse_workflow
 from servioticy.errors import Unavailable
-from servioticy.ports.atoms import Queue, Waiting
+from servioticy.ports.atoms import NO_QUEUE, Atom, Begun, Queue, Waiting
 
+PREPARED = 2
+"""Instances that the first atom of a workflow with one procedure needs."""
 LOOK_SECONDS = 0.02
 """Between two looks at least: what came together is begun together."""
 AGAIN_SECONDS = 1.0
@@ -62,8 +66,24 @@ class Store(Queues, Protocol):
     def forget(self, now_ms: int) -> None:
         """Let go what was left by who was killed."""
 
-    def begin(self, queue: Queue, now_ms: int, ends_ms: int) -> int:
-        """Return the number of a new instance."""
+    def begin(
+        self,
+        queue: Queue,
+        may: Callable[[Mapping[Queue, int]], bool],
+        now_ms: int,
+        ends_ms: int,
+        until_ms: int,
+    ) -> Begun | None:
+        """Return a new instance that has taken an atom, where it may begin."""
+
+    def elsewhere(self, instances: Collection[int], now_ms: int) -> Mapping[Queue, int]:
+        """Return by queue how many instances there are that are none of these."""
+
+    def renew(self, instances: Collection[int], ends_ms: int) -> None:
+        """Let these be instances until then."""
+
+    def warm(self) -> None:
+        """Have what this thread needs open."""
 
     def end(self, queue: Queue, instance: int) -> None:
         """Note that an instance is no more."""
@@ -105,11 +125,10 @@ class Dispatcher:
         self._accounts = accounts
         self._standing = standing
         self._clock = clock
-        self._close = close
+        self._hands = Hands(close)
         self._woken = threading.Event()
         self._lock = threading.Lock()
-        self._running: dict[int, Instance] = {}
-        self._threads: dict[int, threading.Thread] = {}
+        self._running: set[Instance] = set()
         self._served: dict[int, int] = {}
         self._begun = 0
         self._workflows: LRUCache[tuple[str, int], Workflow] = LRUCache(MAX_WORKFLOWS)
@@ -124,6 +143,20 @@ class Dispatcher:
         self._stops.set()
         self._woken.set()
 
+    def prepare(self) -> None:
+        """Open what the first atom would wait for, in this thread and for two instances.
+
+        Where the store is away that is done when it is needed.
+        """
+        for _ in range(PREPARED):
+            self._hands.prepare(lambda: self._patiently(self._store.warm))
+        self._patiently(self._look_around)
+        self._patiently(lambda: self._store.document(NO_QUEUE))
+        self._patiently(lambda: self._store.begin(NO_QUEUE, lambda _: False, 0, 0, 0))
+
+    def _look_around(self) -> None:
+        self._situation(self._store.waiting(self._now()), (), {}, {})
+
     @property
     def running(self) -> int:
         """How many instances there are."""
@@ -131,7 +164,7 @@ class Dispatcher:
 
     def run(self) -> None:
         """Work until nothing has waited for a while, or `stop`."""
-        idle_since = settled = forgotten = time.monotonic()
+        idle_since = settled = forgotten = renewed = time.monotonic()
         has_forgotten = False
         while not self._stops.is_set():
             self._woken.clear()
@@ -146,6 +179,9 @@ class Dispatcher:
                 idle_since = now
             elif now - idle_since >= self._limits.idle_seconds:
                 break
+            if now - renewed >= RENEW_SECONDS:
+                self._renew(LEASE_MS)
+                renewed = now
             if now - settled >= SETTLE_SECONDS:
                 self._accounts.settle()
                 settled = now
@@ -161,9 +197,11 @@ class Dispatcher:
         try:
             waiting = self._store.waiting(self._now())
             with self._lock:
-                running = [each for each in self._running.values() if not each.ends]
-            workflows = self._known(waiting, running)
-            situation = self._situation(waiting, running, workflows)
+                every = [each.number for each in self._running]
+                running = [each for each in self._running if not each.ends]
+            elsewhere = self._store.elsewhere(every, self._now())
+            workflows = self._known(waiting, running, elsewhere)
+            situation = self._situation(waiting, running, workflows, elsewhere)
             found = plan(situation, self._limits)
             for each in running:
                 if each.task.queue in found.closed:
@@ -176,7 +214,7 @@ class Dispatcher:
                 ]
                 self._end(turns, own)
             for queue in found.begin:
-                self._begin(queue, workflows[queue.workflow, queue.version])
+                self._begin(queue, workflows)
         except Unavailable as error:
             log.warning("atoms_not_seen", extra={"why": str(error)[:200]})
             return AGAIN_SECONDS
@@ -184,17 +222,22 @@ class Dispatcher:
             return None
         now = self._now()
         later = [(each.due_ms - now) / 1000 for each in waiting if not each.ready]
+        soonest = max(0.0, min(later, default=AGAIN_SECONDS))
         if any(each.ready for each in waiting):
-            later.append(AGAIN_SECONDS)
-        soonest = max(0.0, min(later))
+            return min(soonest, AGAIN_SECONDS)
         if not self._running and soonest > self._limits.idle_seconds:
             return None  # who waits for us begins another process then
         return soonest
 
     def _situation(
-        self, waiting: Sequence[Waiting], running: Sequence[Instance], workflows: Workflows
+        self,
+        waiting: Sequence[Waiting],
+        running: Sequence[Instance],
+        workflows: Workflows,
+        elsewhere: Mapping[Queue, int],
     ) -> Situation:
-        counts = Counter(each.task.queue for each in self._running.values())
+        with self._lock:
+            counts = Counter(each.task.queue for each in self._running)
         sizes = {each.task.queue: each.size for each in running}
         held = Counter(self._store.gathered())
         counts_of: Counter[int] = Counter()
@@ -214,9 +257,15 @@ class Dispatcher:
             self._standing.brimming(counts_of),
             self._standing.silent(),
             self._served,
+            elsewhere,
         )
 
-    def _known(self, waiting: Sequence[Waiting], running: Sequence[Instance]) -> Workflows:
+    def _known(
+        self,
+        waiting: Sequence[Waiting],
+        running: Sequence[Instance],
+        elsewhere: Collection[Queue],
+    ) -> Workflows:
         """Return the workflows of which something may be done now.
 
         They are read where they are not remembered; atoms go whose version is gone. However many
@@ -226,10 +275,10 @@ class Dispatcher:
             (each.task.queue.workflow, each.task.queue.version): each.task.workflow
             for each in running
         }
-        for each in waiting:
-            queue = each.queue
+        ready = [each.queue for each in waiting if each.ready]
+        for queue in (*ready, *elsewhere):
             key = queue.workflow, queue.version
-            if not each.ready or key in found:
+            if key in found:
                 continue
             if key in self._workflows:
                 found[key] = self._workflows[key]
@@ -244,29 +293,33 @@ class Dispatcher:
                 log.error("workflow_not_understood", extra={"workflow": key[0], "why": str(error)})
         return found
 
-    def _begin(self, queue: Queue, workflow: Workflow) -> None:
-        now = self._now()
-        number = self._store.begin(queue, now, now + self._limits.lifetime_ms)
+    def _begin(self, queue: Queue, workflows: Workflows) -> None:
+        workflow = workflows[queue.workflow, queue.version]
+        now, most = self._now(), self._limits.of_a_tenant
+        is_free = partial(has_place, queue, workflows=workflows, most=most)
+        until = now + self._limits.visibility_ms
+        begun = self._store.begin(queue, is_free, now, now + LEASE_MS, until)
+        if begun is None:
+            return
         place = "" if waits(queue, workflow) else self._place(queue.tenant)
-        task = Task(queue, workflow, place, number)
+        task = Task(queue, workflow, place, begun.instance)
         step = self._step_of(workflow, queue.step)
         instance = Instance(
-            number, task, step, self._store, self._limits, self._noted, self._clock
+            begun.instance, task, step, self._store, self._limits, self._noted, self._clock
         )
-        thread = threading.Thread(target=self._live, args=(instance,), daemon=True)
         with self._lock:
-            self._running[number] = instance
-            self._threads[number] = thread
+            self._running.add(instance)
         self._begun += 1
         self._served[queue.tenant] = self._begun
         if len(self._served) > MAX_WORKFLOWS * 10:
             self._served.pop(min(self._served, key=lambda each: self._served[each]))
-        thread.start()
+        self._hands.give(lambda: self._live(instance, begun.atoms))
 
     def _place(self, tenant: int) -> str:
         """Return a name that no other instance of the tenant has now, and one before has had: its
         sandbox process is warm."""
-        taken = {each.task.place for each in self._running.values()}
+        with self._lock:
+            taken = {each.task.place for each in self._running}
         number = 0
         while f"{tenant}.{number}" in taken:
             number += 1
@@ -278,9 +331,9 @@ class Dispatcher:
             for each in own[:count]:
                 each.ends = True
 
-    def _live(self, instance: Instance) -> None:
+    def _live(self, instance: Instance, atoms: Sequence[Atom]) -> None:
         try:
-            instance.run()
+            instance.run(atoms)
         except Unavailable as error:
             log.warning("instance_ends", extra={"why": str(error)[:200]})
             time.sleep(AGAIN_SECONDS)
@@ -293,9 +346,7 @@ class Dispatcher:
             except Unavailable:
                 log.warning("instance_not_ended")
             with self._lock:
-                self._running.pop(instance.number, None)
-                self._threads.pop(instance.number, None)
-            self._close()
+                self._running.discard(instance)
             self._woken.set()
 
     def _noted(self, task: Task, done: Done) -> None:
@@ -305,16 +356,26 @@ class Dispatcher:
 
     def _end_all(self) -> None:
         with self._lock:
-            threads = list(self._threads.values())
-            for each in self._running.values():
+            for each in self._running:
                 each.ends = True
+        self._renew(int(END_SECONDS * 1000))
         until = time.monotonic() + END_SECONDS
-        for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        if any(each.is_alive() for each in threads):
-            log.warning("instances_left", extra={"count": self.running})
+        while True:
+            self._woken.clear()
+            if not self.running:
+                return
+            if (left := until - time.monotonic()) <= 0:
+                break
+            self._woken.wait(left)
+        log.warning("instances_left", extra={"count": self.running})
 
-    def _patiently(self, ask: Callable[[], None]) -> None:
+    def _renew(self, lease_ms: int) -> None:
+        with self._lock:
+            every = [each.number for each in self._running]
+        if every:
+            self._patiently(lambda: self._store.renew(every, self._now() + lease_ms))
+
+    def _patiently(self, ask: Callable[[], object]) -> None:
         try:
             ask()
         except Unavailable as error:

@@ -119,11 +119,10 @@ class Instance:
         """When its life ends."""
         return self._end_ms
 
-    def run(self) -> None:
-        """Work until its end. Raises Unavailable."""
-        while not self.ends and (now := self._now()) < self._end_ms:
-            until = now + self._limits.visibility_ms
-            atoms = self._queues.take(self.task.queue, self.number, self.size, now, until)
+    def run(self, atoms: Sequence[Atom] = ()) -> None:
+        """Work until its end, first on what has been taken for it. Raises Unavailable."""
+        while atoms or (not self.ends and self._now() < self._end_ms):
+            atoms = atoms or self._take()
             if not atoms:
                 return
             if self._now() >= self._end_ms:  # taking has taken long: it is a successor's turn
@@ -135,6 +134,12 @@ class Instance:
             self._learn(time.monotonic() - began)
             if is_later:
                 return
+            atoms = ()
+
+    def _take(self) -> Sequence[Atom]:
+        now = self._now()
+        until = now + self._limits.visibility_ms
+        return self._queues.take(self.task.queue, self.number, self.size, now, until)
 
     def _bury_deadly(self, atoms: Sequence[Atom]) -> list[Atom]:
         """Make those dead letters that seem to kill whoever works on them; return the others."""

@@ -11,6 +11,10 @@ LEAST_BEYOND_SECONDS = 10.0
 """So much longer than an instance lives what it has taken is shown to nobody else: it finishes one
 batch after its end at most, of which a single atom may take some seconds."""
 
+LEASE_MS, RENEW_SECONDS = 10_000, 3.0
+"""So long an instance holds a place of its tenant's, on all machines, and so often it is told that
+it lives: the places of those that were killed are others' then."""
+
 MAX_QUEUE = 10_000
 """Atoms of a queue; while there are more, nobody takes from the queues that lead into it."""
 

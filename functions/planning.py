@@ -50,6 +50,9 @@ class Situation(NamedTuple):
     """Tenants to whom nothing is delivered now: no sink of theirs calls anybody."""
     served: Mapping[int, int]
     """By tenant a number that is larger the later an instance was begun for it last."""
+    elsewhere: Mapping[Queue, int] = {}
+    """How many instances each queue has on other machines: a tenant's places are counted over
+    all of them."""
 
 
 def plan(now: Situation, limits: Limits) -> Plan:
@@ -80,6 +83,20 @@ def waits(queue: Queue, workflow: Workflow | None) -> bool:
     return workflow.sink in (CALLBACK, TABLE)
 
 
+def has_place(
+    queue: Queue,
+    places: Mapping[Queue, int],
+    workflows: Mapping[tuple[str, int], Workflow],
+    most: int,
+) -> bool:
+    """Whether a tenant that has so many instances by queue, on all machines, may have one more."""
+
+    def room(of: Queue) -> bool:
+        return waits(of, workflows.get((of.workflow, of.version)))
+
+    return sum(count for each, count in places.items() if room(each) == room(queue)) < most
+
+
 def _handed_out(
     now: Situation,
     limits: Limits,
@@ -94,21 +111,21 @@ def _handed_out(
         return waits(queue, now.workflows.get((queue.workflow, queue.version))) == is_waiting
 
     running = Counter({queue: n for queue, n in now.running.items() if is_here(queue)})
+    of_tenant = _by_tenant(running)
+    free = limits.instances - of_tenant.total()
+    running += Counter({queue: n for queue, n in now.elsewhere.items() if is_here(queue)})
+    held = _by_tenant(running)
     wanted = {
         each.queue: _wanted(each, running[each.queue], now.sizes.get(each.queue, AT_ONCE))
         for each in now.waiting
         if each.queue not in closed and each.ready and is_here(each.queue)
     }
-    of_tenant: Counter[int] = Counter()
-    for queue, count in running.items():
-        of_tenant[queue.tenant] += count
-    free = limits.instances - of_tenant.total()
-    may = _reserving(now, limits, running, of_tenant, is_here)
+    may = _reserving(now, limits, running, held, is_here)
     while True:
         left = [
             queue
             for queue, count in wanted.items()
-            if count > 0 and of_tenant[queue.tenant] < limits.of_a_tenant and may(queue)
+            if count > 0 and held[queue.tenant] < limits.of_a_tenant and may(queue)
         ]
         if not left or free <= 0:
             break
@@ -116,7 +133,7 @@ def _handed_out(
         # the fewest, of equals that nearest to the sink, so that what was begun comes to its end.
         tenant = min(
             {each.tenant for each in left},
-            key=lambda each: (of_tenant[each], served.get(each, 0), each),
+            key=lambda each: (held[each], served.get(each, 0), each),
         )
         chosen = min(
             (each for each in left if each.tenant == tenant),
@@ -126,9 +143,17 @@ def _handed_out(
         wanted[chosen] -= 1
         running[chosen] += 1
         of_tenant[tenant] += 1
+        held[tenant] += 1
         served[tenant] = max(served.values(), default=0) + 1
         free -= 1
     return _others_turn(left, of_tenant)
+
+
+def _by_tenant(counts: Mapping[Queue, int]) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for queue, count in counts.items():
+        found[queue.tenant] += count
+    return found
 
 
 def _closed(now: Situation) -> set[Queue]:

@@ -88,10 +88,8 @@ def _work(chosen: Settings, is_spare: bool) -> None:
     quick = connect(chosen, Role.DELIVERY, durable=False)
     own = limits(chosen)
     pool = sandbox_pool(chosen, max_workers=own.instances)
-    if is_spare and not _begun(pool):
-        pool.close()
-        return
     ends = ExitStack()
+    ends.callback(pool.close)
     scripts = Scripts(partial(_evaluator, chosen, own, pool, ends))
     running = lru_cache(1)(partial(_running, chosen, database, ends))
     caller = Caller(Rules(callback_networks(chosen), own_ports(chosen)))
@@ -105,44 +103,54 @@ def _work(chosen: Settings, is_spare: bool) -> None:
             return ends_of.get(workflow.sink, sinks)
         return scripts if workflow.procedures[step].program is None else running()
 
-    atoms = PostgresAtoms(database, quotas(chosen)[FILES_KNOWN].most)
+    # What instances store comes of what is stored already, so it need not wait for the disk: a
+    # server that is killed forgets the newest of it, and atoms stand where they stood before.
+    atoms = PostgresAtoms(quick, quotas(chosen)[FILES_KNOWN].most)
     columns = Columns(Spool(Path(chosen.data) / "functions"))
     opened_stores = stores(chosen.functions.stores)
     source = Source(opened_stores, atoms.public_id, columns)
+    ends.callback(source.close)
     objects = Objects(PostgresGathered(database), opened_stores, atoms.public_id)
     ends.callback(objects.close)
     tables = Tables(
         databases(chosen.functions.databases), atoms.public_id, PostgresOutsideTables()
     )
     ends_of: dict[str, Step] = {PARQUET: objects, TABLE: tables}
+
+    def close() -> None:
+        database.close()
+        quick.close()
+
     dispatcher = Dispatcher(
         atoms,
         step_of,
         own,
-        Accounts(PostgresAtoms(quick), PostgresUsage(quick)),
-        QuotasOfTenants(chosen, database),
-        close=database.close,
+        Accounts(atoms, PostgresUsage(quick)),
+        QuotasOfTenants(chosen, quick),
+        close=close,
     )
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: dispatcher.stop())
-    for each in (lambda: _listen(atoms, dispatcher.wake), lambda: _watch_parent(dispatcher.stop)):
-        threading.Thread(target=each, daemon=True).start()
-    try:
+    with ends:
+        _listening(atoms, dispatcher.wake)
+        if is_spare and not _begun(pool, dispatcher):
+            return
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: dispatcher.stop())
+        threading.Thread(target=lambda: _watch_parent(dispatcher.stop), daemon=True).start()
         dispatcher.run()
-    finally:
-        ends.close()
-        pool.close()
-        source.close()
 
 
-def _begun(pool: SandboxPool) -> bool:
-    """Load what the first atom would wait for, and wait to be told; False: nobody will tell us."""
+def _begun(pool: SandboxPool, dispatcher: Dispatcher) -> bool:
+    """Load and open what the first atom would wait for, and wait to be told.
+
+    False: nobody will tell us.
+    """
     import functions.sending  # noqa: F401
 
     try:
         pool.prepare()
     except InfraError as error:  # whoever works finds out, and tries again
         log.warning("sandbox_not_prepared", extra={"why": str(error)[:200]})
+    dispatcher.prepare()
     return bool(sys.stdin.buffer.read(1))
 
 
@@ -216,13 +224,18 @@ class QuotasOfTenants:
             self._at = time.monotonic()
 
 
-def _listen(atoms: PostgresAtoms, wake: Callable[[], None]) -> None:
-    while True:
-        try:
-            atoms.heard(LISTEN_SECONDS)
-        except Unavailable:
-            time.sleep(1.0)
-        wake()
+def _listening(atoms: PostgresAtoms, wake: Callable[[], None]) -> None:
+    """Wake whenever some come, from now on."""
+
+    def listen() -> None:
+        while True:
+            try:
+                atoms.heard(LISTEN_SECONDS)
+            except Unavailable:
+                time.sleep(1.0)
+            wake()
+
+    threading.Thread(target=listen, daemon=True).start()
 
 
 def _watch_parent(stop: Callable[[], None]) -> None:

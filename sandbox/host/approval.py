@@ -57,6 +57,8 @@ class Approval:
         self._zygote = zygote
         self._idle_seconds = idle_seconds
         self._checker: WorkerClient | None = None
+        self._is_asked = False
+        """Whether it has been: until then it waits for as long as its zygote lives."""
         self._clock = clock
         self._known: ByTenant[Fault | None] = ByTenant(MAX_REMEMBERED)
         self._failed: LRUCache[str, float] = LRUCache(MAX_FAILED)
@@ -107,6 +109,7 @@ class Approval:
         with self._turn():
             allowance.leave_out(time.monotonic() - began)
             checker = self._ready()
+            self._is_asked = True
             try:
                 return checker.check(texts, allowance)
             finally:
@@ -136,9 +139,11 @@ class Approval:
     def _ready(self) -> WorkerClient:
         checker = self._checker
         if checker:
-            idle = time.monotonic() - checker.last_used > self._idle_seconds
+            silent = time.monotonic() - checker.last_used
+            idle = self._is_asked and silent > self._idle_seconds
             if not idle and checker.alive():
                 return checker
             self.close()
         self._checker = WorkerClient(self._zygote, checks=True).ready()
+        self._is_asked = False
         return self._checker

@@ -48,6 +48,17 @@ class Atom(NamedTuple):
     """JSON"""
 
 
+NO_QUEUE = Queue._make((0, "", 0, 0))
+"""Of no tenant: asked of to have ready what answers."""
+
+
+class Begun(NamedTuple):
+    """An instance, with what it has taken already: one atom at least."""
+
+    instance: int
+    atoms: Sequence[Atom]
+
+
 class Product(NamedTuple):
     """An atom that was made of another."""
 

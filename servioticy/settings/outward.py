@@ -230,7 +230,7 @@ class Functions:
         8, "instances of procedures and sinks that one machine runs at once"
     )
     instances_per_tenant: Annotated[int, Meta(ge=1, le=1_000)] = setting(
-        4, "of these, instances of one tenant"
+        4, "instances of one tenant, on all machines together"
     )
     lifetime_seconds: Annotated[float, Meta(ge=1, le=3_600)] = setting(
         60.0, "how long an instance lives at most; then it gives back what it holds"

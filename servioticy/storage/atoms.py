@@ -5,13 +5,25 @@ Every method may raise Unavailable. All but what is between tenants names the te
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import orjson
 
 from servioticy.domain.workflows.looking import Place
 from servioticy.domain.workflows.model import CUT, LOOK, Workflow
-from servioticy.ports.atoms import Atom, Look, Product, Queue, Seen, Waiting, Works
+from servioticy.ports.atoms import (
+    NO_QUEUE,
+    Atom,
+    Begun,
+    Look,
+    Product,
+    Queue,
+    Seen,
+    Waiting,
+    Works,
+)
 from servioticy.storage.arrays import columns, numbers, texts
 from servioticy.storage.database import Database, Prepared, Row
 from servioticy.storage.gathered import PostgresGathered
@@ -33,6 +45,10 @@ COUNTED = 200
 """Of what may be taken in a queue no more is counted: it is enough for all instances of a time."""
 CHANNEL = "atoms"
 """Where it is notified that some have come."""
+_PLACES = 1_701_021  # class of our advisory locks: any number that nothing else uses
+_PAUSES = 0.0, 0.005, 0.01, 0.02, 0.04
+"""Seconds before each try to hold a tenant's places: that of a machine that vanished over them may
+be held for long, and whoever waits for it would hold up all others here."""
 
 
 class PostgresAtoms:
@@ -130,10 +146,53 @@ class PostgresAtoms:
         self._rows("forget_counts", {})
         PostgresGathered(self._database).forget(now_ms)
 
-    def begin(self, queue: Queue, now_ms: int, ends_ms: int) -> int:
-        """Return the number of a new instance."""
-        ((number,),) = self._rows("begin", {**_of(queue), "now": now_ms, "ends": ends_ms})
-        return int(number)
+    def begin(
+        self,
+        queue: Queue,
+        may: Callable[[Mapping[Queue, int]], bool],
+        now_ms: int,
+        ends_ms: int,
+        until_ms: int,
+    ) -> Begun | None:
+        """Return a new instance that has taken an atom, which nobody else sees until that time.
+
+        `may` is told how many instances the tenant's queues have, on all machines, and says
+        whether there is a place for one more: no other is begun for the tenant meanwhile.
+        `ends_ms` is when it is none any more, unless it is renewed. None: there is no place, or
+        nothing to take, or others begin some for the tenant.
+        """
+        whose = {"tenant": queue.tenant}
+        with self._database.transaction():
+            if not any(map(partial(self._holds_places, whose), _PAUSES)):
+                return None
+            found = self._rows("places", {**whose, "now": now_ms})
+            if not may({Queue._make((queue.tenant, *row[:3])): int(row[3]) for row in found}):
+                return None
+            ((number,),) = self._rows("begin", {**_of(queue), "now": now_ms, "ends": ends_ms})
+            atoms = self.take(queue, int(number), 1, now_ms, until_ms)
+            if not atoms:
+                self.end(queue, int(number))
+        return Begun(int(number), atoms) if atoms else None
+
+    def _holds_places(self, whose: Mapping[str, object], pause: float) -> bool:
+        time.sleep(pause)
+        ((is_held,),) = self._rows("hold_places", {**whose, "class": _PLACES})
+        return bool(is_held)
+
+    def elsewhere(self, instances: Collection[int], now_ms: int) -> dict[Queue, int]:
+        """Return by queue how many instances there are that are none of these."""
+        values = {"instances": numbers(instances), "now": now_ms}
+        return {Queue._make(row[:4]): int(row[4]) for row in self._rows("elsewhere", values)}
+
+    def renew(self, instances: Collection[int], ends_ms: int) -> None:
+        """Let these be instances until then."""
+        self._rows("renew", {"instances": numbers(instances), "ends": ends_ms})
+
+    def warm(self) -> None:
+        """Have this thread's connection open, and what instances ask known to it."""
+        self.take(NO_QUEUE, 0, 1, 0, 0)
+        self.finish(NO_QUEUE, 0, [], [], 0)
+        self.collect(NO_QUEUE, 0, [], 0)
 
     def end(self, queue: Queue, instance: int) -> None:
         """Note that an instance is no more."""

@@ -28,6 +28,8 @@ from servioticy.storage.database import Database
 ATOMS = int(os.environ.get("SERVIOTICY_TEST_ATOMS", "400"))
 SECONDS = 300 + ATOMS // 50
 KILLS = 4
+OF_A_TENANT = 3
+"""Instances, on all machines."""
 CODE = "function(a) { let n = 0; for (let i = 0; i < 50000; i++) n += i % 7; return {n: a.n}; }"
 DOCUMENT = a_document("slow", procedures={"slow": {"code": CODE, "attempts": 20}})
 
@@ -51,6 +53,15 @@ def owner(dsn: str) -> Iterator[Database]:
         "CREATE TRIGGER keep AFTER INSERT ON collected_atoms"
         " FOR EACH ROW EXECUTE FUNCTION keep()"
     )
+    # How many instances there are whenever one more begins.
+    database.rows(
+        "CREATE TABLE beside AS SELECT 0::bigint AS instances;"
+        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN"
+        " INSERT INTO public.beside SELECT count(*) FROM public.workflow_instances"
+        " WHERE ends_at > NEW.began_at; RETURN NULL; END $$;"
+        "CREATE TRIGGER note AFTER INSERT ON workflow_instances"
+        " FOR EACH ROW EXECUTE FUNCTION note()"
+    )
     yield database
     database.close()
 
@@ -65,6 +76,7 @@ class Program:
             dsn=dsn,
             bootstrap_servers="127.0.0.1:1",
             functions_metrics_port=0,
+            functions_instances_per_tenant=OF_A_TENANT,
             functions_lifetime_seconds=1.0,
             functions_visibility_seconds=11.0,
             functions_idle_seconds=0.0,
@@ -125,6 +137,14 @@ def program(dsn: str, owner: Database, tmp_path: Path) -> Iterator[Program]:
     found.end()
 
 
+@pytest.fixture
+def beside(dsn: str, program: Program, tmp_path: Path) -> Iterator[Program]:
+    """That of another machine, which nobody kills."""
+    found = Program(dsn, tmp_path / "beside.log")
+    yield found
+    found.end()
+
+
 def kill_now_and_then(program: Program, arrived: Callable[[], int]) -> None:
     """Kill a sandbox, what works, and the program itself, while atoms arrive."""
     chance = random.Random(7)
@@ -142,9 +162,16 @@ def kill_now_and_then(program: Program, arrived: Callable[[], int]) -> None:
 
 @pytest.mark.timeout(3 * SECONDS)
 def test_no_atom_is_lost_whatever_is_killed(
-    owner: Database, program: Program, record_property: Callable[[str, object], None]
+    owner: Database,
+    program: Program,
+    beside: Program,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    """All come to the sink; and once, as what is collected is so as its atom ends."""
+    """All come to the sink; and once, as what is collected is so as its atom ends.
+
+    Of two machines one is killed again and again: together they never have more instances of the
+    tenant than it may have, and what the dead held is the other's after a while.
+    """
     queues, read = PostgresAtoms(owner), a_workflow("slow", procedures=DOCUMENT["procedures"])
     for first in range(0, ATOMS, 100):
         given = [(b'{"n":%d}' % n, 1_000) for n in range(first, min(ATOMS, first + 100))]
@@ -153,6 +180,7 @@ def test_no_atom_is_lost_whatever_is_killed(
     def arrived() -> int:
         return int(owner.rows("SELECT count(*) FROM arrived")[0][0])
 
+    until(lambda: program.working() and beside.working(), SECONDS)
     kill_now_and_then(program, arrived)
     until(lambda: arrived() >= ATOMS and not queues.waiting(2**62), SECONDS)
 
@@ -163,8 +191,11 @@ def test_no_atom_is_lost_whatever_is_killed(
     assert set(counts.values()) == {1}
     assert owner.rows("SELECT 1 FROM dead_atoms") == []
     assert len(owner.rows("SELECT 1 FROM collected_atoms")) <= storage.MAX_COLLECTED
-    until(lambda: not program.working(), SECONDS)  # nothing runs while nothing waits
+    until(
+        lambda: not program.working() and not beside.working(), SECONDS
+    )  # nothing runs while nothing waits
     assert queues.held(a_queue().tenant) == (0, 0)
+    assert owner.rows("SELECT max(instances) FROM beside") == [(OF_A_TENANT,)]
 
 
 @pytest.mark.timeout(3 * SECONDS)

@@ -3,7 +3,7 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,7 +11,7 @@ import orjson
 import pytest
 from workflow_builders import a_document, a_queue, a_workflow
 
-from servioticy.ports.atoms import Atom, Product, Queue
+from servioticy.ports.atoms import Atom, Begun, Product, Queue
 from servioticy.storage import atoms as storage
 from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.database import Database
@@ -224,13 +224,77 @@ def test_atoms_of_a_version_that_is_gone_go(owner: Database, atoms: PostgresAtom
 def test_instances_that_were_killed_are_forgotten_at_their_end(
     owner: Database, atoms: PostgresAtoms
 ) -> None:
-    atoms.begin(QUEUE, NOW, NOW + 10)
-    live = atoms.begin(QUEUE, NOW, NOW + 11)
+    put(atoms, b"{}", b"{}", b"{}")
+    killed, live, ended = (begin(atoms) for _ in range(3))
+    assert killed and live and ended
+    atoms.renew([live.instance], NOW + 11)
+    atoms.end(QUEUE, ended.instance)
     atoms.forget(NOW + 11)
 
-    assert owner.rows("SELECT id FROM workflow_instances") == [(live,)]
-    atoms.end(QUEUE, live)
-    assert owner.rows("SELECT id FROM workflow_instances") == []
+    assert owner.rows("SELECT id FROM workflow_instances") == [(live.instance,)]
+    assert atoms.elsewhere([], NOW) == {QUEUE: 1}
+    assert atoms.elsewhere([live.instance], NOW) == {}
+    assert atoms.elsewhere([], NOW + 11) == {}
+
+
+def begin(atoms: PostgresAtoms, most: int = 3, now: int = NOW) -> Begun | None:
+    """Of the tenant so many may be, on all machines; each is one for 10 ms."""
+    return atoms.begin(QUEUE, lambda places: sum(places.values()) < most, now, now + 10, UNTIL)
+
+
+def test_an_instance_begins_with_an_atom_or_not_at_all(
+    owner: Database, atoms: PostgresAtoms
+) -> None:
+    put(atoms, b"{}")
+    first = begin(atoms)
+
+    assert first is not None
+    assert [each.body for each in first.atoms] == [b"{}"]
+    assert take(atoms, instance=9) == []
+    assert begin(atoms) is None
+    assert owner.rows("SELECT id FROM workflow_instances") == [(first.instance,)]
+
+
+def test_a_tenants_places_are_held_over_all_machines(dsn: str, atoms: PostgresAtoms) -> None:
+    """However many machines begin at once; those of one that was killed are free at their end,
+    before anybody tidies up."""
+    put(atoms, *[b"{}"] * 20)
+
+    def machine(_: int) -> int:
+        own = Database(dsn, role=Role.DELIVERY, durable=False)
+        begun = 0
+        counted: list[bool] = []
+
+        def is_free(places: Mapping[Queue, int]) -> bool:
+            counted.append(sum(places.values()) < 3)
+            return counted[-1]
+
+        while all(counted):  # where others begin some at the moment nothing is counted
+            begun += bool(PostgresAtoms(own).begin(QUEUE, is_free, NOW, NOW + 10, UNTIL))
+        own.close()
+        return begun
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(machine, range(4))) == 3
+    assert begin(atoms, now=NOW + 9) is None
+    assert begin(atoms, now=NOW + 10) is not None
+
+
+def test_a_machine_that_holds_a_tenants_places_for_long_holds_up_nobody_else(
+    owner: Database, atoms: PostgresAtoms
+) -> None:
+    """As one that vanished in that moment: until the server knows, the tenant has no more here."""
+    put(atoms, b"{}")
+    with owner.transaction():
+        owner.rows("SELECT pg_advisory_xact_lock(1701021, hashint8(1))")
+        assert begin(atoms) is None
+    assert begin(atoms) is not None
+
+
+def test_what_instances_ask_can_be_made_ready(owner: Database, atoms: PostgresAtoms) -> None:
+    atoms.warm()
+
+    assert counts(owner) == {}
 
 
 def read_of(plan: Any, table: str) -> int:

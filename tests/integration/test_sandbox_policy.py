@@ -256,3 +256,19 @@ def test_a_dead_checker_is_replaced(pool: SandboxPool) -> None:
     checker.kill()
 
     assert pool.check(a_function("function(A){return 4}")) == []
+
+
+def test_a_checker_that_nobody_has_asked_waits_however_long(pool: SandboxPool) -> None:
+    """Whoever comes first after an idle night does not wait for its start; once asked, it goes."""
+    own = a_pool(engine=pool.options.engine, idle_seconds=0.0)
+    own.prepare()
+    waits = own._approval._checker
+    own.grow("tenant", [a_call(a_function("function(A){return 2}", "A"), an_event())])
+    asked = own._approval._checker
+    own.prepare()
+    another = own._approval._checker
+    own.close()
+
+    assert waits is not None
+    assert asked is waits
+    assert another is not waits

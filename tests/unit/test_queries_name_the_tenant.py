@@ -193,6 +193,8 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "atoms.waiting": ({"atoms", "atom_counts"}, FUNCTIONS),
     "atoms.due": ({"atoms"}, FUNCTIONS),
     "atoms.note": ({"atoms"}, "what was done for all is noted together"),
+    "atoms.elsewhere": ({"workflow_instances"}, FUNCTIONS),
+    "atoms.renew": ({"workflow_instances"}, FUNCTIONS),
     "atoms.end_old": ({"workflow_instances"}, FUNCTIONS),
     "atoms.forget_counts": ({"atom_counts", "workflow_versions"}, FUNCTIONS),
     "workflows.forget": ({"dead_atoms"}, OLD),

@@ -126,6 +126,32 @@ SELECT min(first.visible_at)
         ORDER BY visible_at
         LIMIT 1) AS first;
 
+-- hold_places --
+-- Whether nobody else begins an instance for the tenant until the transaction ends.
+SELECT pg_try_advisory_xact_lock(%(class)s, hashint8(%(tenant)s));
+
+-- places --
+-- The tenant's instances by queue, on whatever machines.
+SELECT workflow, version, step, count(*)
+  FROM workflow_instances
+ WHERE tenant_id = %(tenant)s
+   AND ends_at > %(now)s
+ GROUP BY workflow, version, step;
+
+-- elsewhere --
+-- Between tenants: instances by queue that are not these, whosesoever they are.
+SELECT tenant_id, workflow, version, step, count(*)
+  FROM workflow_instances
+ WHERE ends_at > %(now)s
+   AND id <> ALL(%(instances)s::bigint[])
+ GROUP BY tenant_id, workflow, version, step;
+
+-- renew --
+-- Between tenants: these live, whosesoever they are.
+UPDATE workflow_instances
+   SET ends_at = %(ends)s
+ WHERE id = ANY(%(instances)s::bigint[]);
+
 -- begin --
 INSERT INTO workflow_instances (tenant_id, workflow, version, step, began_at, ends_at)
 VALUES (%(tenant)s, %(workflow)s, %(version)s, %(step)s, %(now)s, %(ends)s)

@@ -233,8 +233,10 @@ def test_the_status_tells_queues_instances_dead_letters_and_cost(
     id_ = made(alice, a_document("clean", "sort"))
     send(alice, id_, {"n": 1}, {"n": 2}, {"n": 3})
     atoms, queue = queues(served), a_queue(tenant_of(served, alice), id_)
-    instance = atoms.begin(queue, NOW_MS, NOW_MS + 5)
-    one, two, _three = atoms.take(queue, instance, 3, NOW_MS, NOW_MS + 9)
+    begun = atoms.begin(queue, lambda _: True, NOW_MS, NOW_MS + 5, NOW_MS + 9)
+    assert begun is not None
+    instance, (one,) = begun
+    two, _ = atoms.take(queue, instance, 2, NOW_MS, NOW_MS + 9)
     atoms.finish(queue, instance, [one.id], [Product(one.id, 1, 0, b'{"m":1}')], NOW_MS)
     atoms.bury(queue, instance, {two.id: "error: x"}, NOW_MS)
     atoms.note([Work(queue.tenant, id_, "clean", 1, 1, 2, 1, 3_600_000)])

@@ -107,8 +107,10 @@ def test_how_it_stands_is_seen_and_what_died_waits_once_more(
     assert address is not None
     atoms = PostgresAtoms(served.platform.database.delivery)
     queue = a_queue(address.caller, id_)
-    instance = atoms.begin(queue, NOW_MS, NOW_MS + 5)
-    one, two, _ = atoms.take(queue, instance, 3, NOW_MS, NOW_MS + 9)
+    begun = atoms.begin(queue, lambda _: True, NOW_MS, NOW_MS + 5, NOW_MS + 9)
+    assert begun is not None
+    instance, (one,) = begun
+    two, _ = atoms.take(queue, instance, 2, NOW_MS, NOW_MS + 9)
     atoms.finish(queue, instance, [one.id], [Product(one.id, 1, 0, b'{"m":1}')], NOW_MS)
     atoms.bury(queue, instance, {two.id: "error: <x>"}, NOW_MS)
     atoms.note([Work(queue.tenant, id_, "clean", 1, 1, 2, 1, 3_600_000)])

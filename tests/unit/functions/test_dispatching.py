@@ -16,7 +16,8 @@ from functions import dispatcher as dispatcher_module
 from functions.accounts import Accounts
 from functions.dispatcher import MAX_WORKFLOWS, Dispatcher
 from functions.steps import Result, Task
-from servioticy.ports.atoms import Atom, Queue, Waiting
+from servioticy.errors import Unavailable
+from servioticy.ports.atoms import Atom, Begun, Queue, Waiting
 
 INNOCENT, OTHER = 2, 1
 DOCUMENT = orjson.dumps(a_document()).decode()
@@ -61,8 +62,12 @@ class Store:
         self.read.add(queue.tenant)
         return DOCUMENT
 
-    def begin(self, *_: object) -> int:
-        return next(self._numbers)
+    def elsewhere(self, *_: object) -> dict[Queue, int]:
+        return {}
+
+    def begin(self, queue: Queue, *_: object) -> Begun | None:
+        taken = self.take(queue)
+        return Begun(next(self._numbers), taken) if taken else None
 
     def take(self, queue: Queue, *_: object) -> list[Atom]:
         atom = self.left.pop(queue, None)
@@ -192,3 +197,95 @@ def test_what_is_left_over_is_tidied_up_when_nobody_waits_for_it(idle_seconds: f
     Dispatcher(store, lambda *_: Step(), limits, Accounts(store, store), Quotas()).run()
 
     assert done == ["atom", "tidied"]
+
+
+class Elsewhere(Store):
+    """Two of the tenant's three places are held on another machine, which may give some back."""
+
+    def __init__(self) -> None:
+        super().__init__(9, 0)
+        self.places = {Queue(INNOCENT, "w0", 1, 0): 2}
+        self.refused = 0
+        self.renewed: list[tuple[Collection[int], int]] = []
+
+    def elsewhere(self, *_: object) -> dict[Queue, int]:
+        return self.places
+
+    def begin(self, queue: Queue, may: Any = None, *_: object) -> Begun | None:
+        if not may(self.places):
+            self.refused += 1
+            return None
+        return super().begin(queue)
+
+    def renew(self, instances: Collection[int], ends_ms: int) -> None:
+        self.renewed.append((sorted(instances), ends_ms))
+
+
+def test_places_that_are_held_on_other_machines_are_no_places_here() -> None:
+    store, holds = Elsewhere(), threading.Event()
+
+    class Slow(Step):
+        def work(self, task: Task, atoms: Sequence[Atom]) -> Result:
+            holds.wait(300)
+            return super().work(task, atoms)
+
+    accounts = Accounts(store, store)
+    dispatcher = Dispatcher(store, lambda *_: Slow(), LIMITS, accounts, Quotas(), lambda: 1.0)
+    dispatcher._look()
+    beside_two = dispatcher.running
+    store.places = {Queue(INNOCENT, "w0", 1, 0): 1}
+    dispatcher._look()
+    beside_one = dispatcher.running
+    dispatcher._renew(500)
+    holds.set()
+    until(lambda: not dispatcher.running)
+
+    assert (beside_two, beside_one, store.refused) == (1, 2, 0)
+    assert store.renewed == [([0, 1], 1_500)]
+
+
+def test_who_takes_the_last_place_meanwhile_has_it() -> None:
+    """It was free when we looked: whoever begins is told again, while nobody else may."""
+    store = Elsewhere()
+    dispatcher = Dispatcher(
+        store, lambda *_: Step(), LIMITS, Accounts(store, store), Quotas(), lambda: 1.0
+    )
+    store.places = {Queue(INNOCENT, "w0", 1, 0): 3}
+    store.elsewhere = lambda *_: {}  # type: ignore[method-assign]
+    again = dispatcher._look()
+
+    assert (dispatcher.running, store.refused) == (0, 3)
+    assert again is not None
+
+
+def test_what_can_be_had_before_is_had_before_and_where_the_store_is_away_later() -> None:
+    """Two instances' connections, and one's own: asked of nobody, so nothing is begun."""
+    asked: list[str] = []
+
+    class Away(Store):
+        is_away = True
+
+        def warm(self) -> None:
+            asked.append("instance")
+            self._answer()
+
+        def waiting(self, now_ms: int) -> list[Waiting]:
+            asked.append("dispatcher")
+            self._answer()
+            return super().waiting(now_ms)
+
+        def _answer(self) -> None:
+            if self.is_away:
+                raise Unavailable("away")
+
+    store = Away(1, 0)
+    accounts = Accounts(store, store)
+    dispatcher = Dispatcher(store, lambda *_: Step(), LIMITS, accounts, Quotas())
+    dispatcher.prepare()
+    until(lambda: len(asked) == 3)
+    before = list(store.left)
+    store.is_away = False
+    dispatcher.run()
+
+    assert sorted(asked[:3]) == ["dispatcher", "instance", "instance"]
+    assert (len(before), len(store.left)) == (1, 0)

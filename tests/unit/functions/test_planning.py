@@ -33,6 +33,7 @@ def planned(
         brimming=more.get("brimming", ()),
         silent=more.get("silent", ()),
         served=more.get("served", {}),
+        elsewhere=more.get("elsewhere", {}),
     )
     return plan(situation, more.get("limits", LIMITS))
 
@@ -46,6 +47,34 @@ def test_nothing_is_begun_where_nothing_waits() -> None:
 def test_as_many_are_begun_as_have_something_to_do(ready: int, instances: int) -> None:
     """And no more than the tenant's share, which is 3."""
     assert planned({a_queue(): ready}).begin == [a_queue()] * instances
+
+
+def test_instances_on_other_machines_have_places_of_the_tenant_and_none_of_this_machine() -> None:
+    """And no turn is theirs to end."""
+    mine, others = a_queue(1), a_queue(2)
+
+    found = planned({mine: 500, others: 500}, elsewhere={mine: 2})
+
+    assert sorted(found.begin) == [mine, others, others, others]
+    assert found.end == {}
+
+
+def test_what_waits_for_others_elsewhere_has_no_place_of_what_computes() -> None:
+    calls = a_workflow("clean", sink={"callback": {"url": "https://example.org/"}})
+    sink = a_queue(step=1)
+
+    assert planned({a_queue(): 500}, workflow=calls, elsewhere={sink: 3}).begin == [a_queue()] * 3
+    assert planned({sink: 500}, workflow=calls, elsewhere={sink: 2}).begin == [sink]
+
+
+def test_places_that_are_reserved_may_be_held_elsewhere() -> None:
+    document = {"clean": {"code": CODE}, "sort": {"code": CODE, "reserved": 2}}
+    reserving = a_workflow("clean", "sort", procedures=document)
+    first, second = a_queue(), a_queue(step=1)
+
+    assert planned({first: 500}, workflow=reserving).begin == [first]
+    assert planned({first: 500}, workflow=reserving, elsewhere={second: 2}).begin == [first]
+    assert planned({second: 500}, workflow=reserving, elsewhere={second: 2}).begin == [second]
 
 
 def test_whoever_is_quick_is_helped_only_where_more_waits() -> None:
