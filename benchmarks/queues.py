@@ -1,9 +1,9 @@
-"""Queues in Postgres compared: that of workflows, and kept libraries (pgqueuer, procrastinate).
+"""Queues compared: that of workflows, kept libraries (pgqueuer, procrastinate), share groups.
 
-Each on the same Postgres, which waits for the disk, with jobs that do nothing. Drained: all are
-put beforehand, and as many takers as are said take and finish them. Waited for: one at a time is
-put, and how long it takes until somebody works on it. Processor time is that of this process and
-of Postgres together. The libraries are no part of the platform:
+Each on the same Postgres, which waits for the disk, or a broker, with jobs that do nothing.
+Drained: all are put beforehand, and as many takers as are said take and finish them. Waited for:
+one at a time is put, and how long it takes until somebody works on it. Processor time is that of
+this process and of Postgres or broker together. The libraries are no part of the platform:
 `pip install pgqueuer procrastinate`.
 """
 
@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import ground, processes
+from benchmarks import ground, processes, share_groups
 from command.platform import postgres_program
 from servioticy.domain.workflows.reading import parse_workflow
 from servioticy.embedded.folder import DataFolder
@@ -56,6 +56,7 @@ class Options(NamedTuple):
     waited_for: int
     takers: int
     dsn: str
+    settings: Settings
 
 
 class Seen(NamedTuple):
@@ -64,9 +65,11 @@ class Seen(NamedTuple):
     put_seconds: float
     drain_seconds: float
     latencies_ms: list[float]
+    processor_seconds: float = 0.0
+    """Where that is not Postgres'."""
 
 
-def run(_settings: Settings, arguments: Sequence[str]) -> None:
+def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print a line for each."""
     parser = argparse.ArgumentParser("servioticy bench queues")
     parser.add_argument("--jobs", type=int, default=5_000, help="that are drained")
@@ -83,13 +86,13 @@ def run(_settings: Settings, arguments: Sequence[str]) -> None:
         for name, measure in QUEUES.items():
             if own.only not in (None, name):
                 continue
-            options = Options(own.jobs, own.waited_for, own.takers, dsn)
+            options = Options(own.jobs, own.waited_for, own.takers, dsn, settings)
             before = processes.with_postgres(pid)
             try:
                 seen = measure(options)
             except ModuleNotFoundError as error:
                 raise ServioticyError(f"not here: pip install {error.name}") from error
-            used = processes.with_postgres(pid) - before
+            used = seen.processor_seconds or processes.with_postgres(pid) - before
             count = options.jobs + options.waited_for
             print(
                 f"{name:>14} {options.jobs / seen.put_seconds:>8.0f}"
@@ -129,8 +132,37 @@ def _prepare(dsn: str) -> None:
     owner.close()
 
 
+def _share_groups(flush: str) -> Callable[[Options], Seen]:
+    """Return what measures Kafka's, with a broker that writes when we, or the system, say so."""
+
+    def measure(options: Options) -> Seen:
+        with (
+            tempfile.TemporaryDirectory(prefix="servioticy-bench-") as data,
+            share_groups.broker(options.settings, Path(data), flush) as (servers, pid),
+        ):
+            # The first use of a group makes a topic of the broker's own, once in its life.
+            first = share_groups.ShareGroup(servers, "first")
+            first.put(1)
+            first.drained(1, 1)
+            group = share_groups.ShareGroup(servers, "jobs")
+            before = time.process_time() + processes.processor_seconds(pid)
+            began = time.monotonic()
+            for done in range(0, options.jobs, PART):
+                group.put(min(PART, options.jobs - done))
+            put_seconds = time.monotonic() - began
+            drain_seconds = group.drained(options.jobs, options.takers)
+            latencies = group.waited_for(options.waited_for, PAUSE_SECONDS)
+            used = time.process_time() + processes.processor_seconds(pid) - before
+        return Seen(put_seconds, drain_seconds, latencies, used)
+
+    return measure
+
+
 def _workflows(most: int) -> Callable[[Options], Seen]:
-    """Return what measures the queue of workflows, of which so many atoms are taken at once."""
+    """Return what measures the queue of workflows, of which so many atoms are taken at once.
+
+    What comes in waits for the disk, and what takers do does not, as in `functions`.
+    """
 
     def measure(options: Options) -> Seen:
         read = parse_workflow(DOCUMENT)
@@ -141,7 +173,7 @@ def _workflows(most: int) -> Callable[[Options], Seen]:
             atoms.put(1, "w", 1, read, [(b'{"n":1}', 0)] * count, 0)
 
         def drain(number: int) -> None:
-            own = Database(options.dsn, role=Role.DELIVERY)
+            own = Database(options.dsn, role=Role.DELIVERY, durable=False)
             queues = PostgresAtoms(own)
             while taken := queues.take(OURS, number, most, 0, UNTIL):
                 queues.finish(OURS, number, [each.id for each in taken], [], 0)
@@ -171,7 +203,7 @@ def _one_by_one(options: Options, put: Callable[[], None], most: int) -> list[fl
     ready = threading.Event()
 
     def take() -> None:
-        own = Database(options.dsn, role=Role.DELIVERY)
+        own = Database(options.dsn, role=Role.DELIVERY, durable=False)
         queues = PostgresAtoms(own)
         queues.heard(0.0)
         ready.set()
@@ -290,6 +322,8 @@ async def _procrastinate(options: Options) -> Seen:
 QUEUES: dict[str, Callable[[Options], Seen]] = {
     "workflows": _workflows(100),
     "workflows by 1": _workflows(1),
+    "share groups": _share_groups("always"),
+    "shared, unsafe": _share_groups("os"),
     "pgqueuer": _library(_pgqueuer),
     "procrastinate": _library(_procrastinate),
 }

@@ -82,13 +82,17 @@ class EmbeddedKafka:
         recording: Path | None = None,
         added: Added = NOTHING_ADDED,
         host: str = ports.LOOPBACK,
+        features: Sequence[str] = (),
     ) -> None:
         """`recording`: the file for its classes that it writes when it ends.
 
         `added`: what its Java is begun with as well. `host`: the address to listen on.
+        `features`: of Kafka, each as NAME=VERSION, that a new broker has in another version than
+        is usual.
         """
         self._data = data
         self._host = host
+        self._features = features
         self._recording = recording
         self._added = added
         self._settings = settings
@@ -149,6 +153,7 @@ class EmbeddedKafka:
     def _format(self) -> str:
         identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         words = ["format", f"--cluster-id={identity}", "--config", str(self._properties)]
+        words += [word for each in self._features for word in ("--feature", each)]
         done = subprocess.run(
             self._java("kafka.tools.StorageTool", *words),
             capture_output=True,
