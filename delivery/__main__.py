@@ -22,6 +22,7 @@ from delivery.rest_api import Api
 from delivery.transports.devices import Devices
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
+from delivery.transports.passing_on import PassingOn
 from delivery.transports.websocket import WebSocketTransport
 from delivery.workflows import Workflows
 from monitoring import following
@@ -32,7 +33,7 @@ from servioticy.identity.console_sessions import AddressesOfSessions
 from servioticy.metrics import Registry, serve
 from servioticy.metrics.loop_lag import LoopLag
 from servioticy.settings import Settings
-from servioticy.settings.places import api_url, callback_networks, own_ports
+from servioticy.settings.places import api_url, callback_networks, own_ports, peer_url
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.callback_tests import PostgresCallbackTests
@@ -67,10 +68,11 @@ async def run(chosen: Settings) -> None:
     evaluator = Evaluator()
     callbacks = Callbacks(client, PostgresDeadDeliveries(quick), evaluator)
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
-    cursors = PostgresCursors(quick, Deliverer.DELIVERY)
+    cursors = PostgresCursors(quick, Deliverer.DELIVERY, peer_url(chosen))
     pages = bootstrap.emitted_pages(chosen)
     certificate = bootstrap.certificate(chosen)
-    api = Api(chosen.mqtt.api_url or api_url(chosen), bootstrap.trust_in_api(chosen, certificate))
+    trust = bootstrap.trust_in_api(chosen, certificate)
+    api = Api(chosen.mqtt.api_url or api_url(chosen), trust)
     actuating = Actuating(
         PostgresActuations(quick),
         PostgresServiceObjects(database),
@@ -99,7 +101,8 @@ async def run(chosen: Settings) -> None:
     LoopLag(registry).start()
     following.begin(chosen, "delivery", registry)
     Garbage().start()
-    http = HttpTransport(hub, feeds, pulls)
+    passing_on = PassingOn(feeds, trust)
+    http = HttpTransport(hub, feeds, pulls, passing_on)
     live = partial(LiveSession, hub, feeds, pulls, Devices(actuating.queues, api))
     place = bootstrap.console_place(chosen)
     sockets = WebSocketTransport(
@@ -108,6 +111,7 @@ async def run(chosen: Settings) -> None:
     try:
         await client.start()
         await api.start()
+        await passing_on.start()
         await accounts.start()
         for part in (actuating, tests, overrides):
             part.start()
@@ -125,6 +129,7 @@ async def run(chosen: Settings) -> None:
             hub,
             accounts,
             api,
+            passing_on,
         ):
             await ending.stop()
 

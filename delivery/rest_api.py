@@ -6,6 +6,7 @@ So a message has the same checks, quotas and promises as a PUT, and 202 means th
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import aiohttp
@@ -47,17 +48,32 @@ class Asks(Protocol):
 class Api:
     """Asks the REST API, with the tokens of those who ask."""
 
-    def __init__(self, url: str, trust: ssl.SSLContext | bool = True) -> None:
-        """`trust` says whose certificate is believed where it is asked by TLS."""
+    def __init__(
+        self,
+        url: str,
+        trust: ssl.SSLContext | bool = True,
+        *,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        connections: int = CONNECTIONS,
+        answer_bytes: int = MAX_ANSWER_BYTES,
+    ) -> None:
+        """`trust` says whose certificate is believed where it is asked by TLS.
+
+        `headers` are sent with every question.
+        """
         self._url = url
         self._trust = trust
+        self._headers = headers or {}
+        self._seconds, self._connections = seconds, connections
+        self._answer_bytes = answer_bytes
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
         """Be ready to ask."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._trust),
-            timeout=aiohttp.ClientTimeout(total=SECONDS, sock_connect=5.0),
+            connector=aiohttp.TCPConnector(limit=self._connections, ssl=self._trust),
+            timeout=aiohttp.ClientTimeout(total=self._seconds, sock_connect=5.0),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
         )
@@ -73,7 +89,7 @@ class Api:
         """Return what the API says; a status of 0 where nothing whole came. Raises nothing."""
         if self._session is None:
             return ApiResponse(0)
-        headers = {"Authorization": token, "Content-Type": content_type}
+        headers = {"Authorization": token, "Content-Type": content_type, **self._headers}
         try:
             async with self._session.request(
                 method,
@@ -82,7 +98,7 @@ class Api:
                 data=body or None,
                 allow_redirects=False,
             ) as response:
-                answer = await _read(response)
+                answer = await _read(response, self._answer_bytes)
                 if answer is None:
                     response.close()
                     return ApiResponse(413, b'{"message":"The answer is too long for a message"}')
@@ -91,13 +107,13 @@ class Api:
             return ApiResponse(0)
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes | None:
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes | None:
     """Return an answer's body, or None where it is too long."""
     parts, size = [], 0
     async for chunk in response.content.iter_any():
         parts.append(chunk)
         size += len(chunk)
-        if size > MAX_ANSWER_BYTES:
+        if size > most:
             return None
     return b"".join(parts)
 

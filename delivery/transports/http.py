@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
+from math import ceil
 from urllib.parse import quote
 
 from delivery.admission.refusals import NO_ANSWER, Refusal, Refused
@@ -22,6 +23,7 @@ from delivery.hub import Hub
 from delivery.transports import pulling
 from delivery.transports.event_stream import EventStream, own_event, stream_event
 from delivery.transports.http_call import HttpCall
+from delivery.transports.passing_on import PassingOn
 from delivery.transports.readers import Reader
 from servioticy.domain.records import Position
 from servioticy.errors import Unavailable
@@ -38,7 +40,11 @@ _STREAM_EVENTS = re.compile(r"/[^/]+/streams/[^/]+/events/?")
 class HttpTransport:
     """Serves requests that open no WebSocket; their connections come from the same port."""
 
-    def __init__(self, hub: Hub, feeds: Feeds, pulls: Pulls) -> None:
+    def __init__(
+        self, hub: Hub, feeds: Feeds, pulls: Pulls, passing_on: PassingOn | None = None
+    ) -> None:
+        """Without `passing_on` what another process has is not asked of that one."""
+        self._passing_on = passing_on
         self._hub = hub
         self._feeds = feeds
         self._pulls = pulls
@@ -165,9 +171,30 @@ class HttpTransport:
             "position": partial(self._position, call, found[1], identity),
         }
         try:
-            await work[found[2]]()
+            try:
+                await work[found[2]]()
+            except Refused as error:
+                if error.refusal is not pulling.NOT_HERE or found[2] == "events":
+                    raise
+                await self._elsewhere(call, head, found, identity, body)
         except Refused as error:
             call.refuse(error.refusal)
+
+    async def _elsewhere(
+        self, call: HttpCall, head: Head, found: re.Match[str], who: Identity, body: bytes
+    ) -> None:
+        """Answer what the process says that has the subscription. Raises Refused."""
+        if self._passing_on is None:
+            raise Refused(pulling.NOT_HERE)
+        reader = Reader()
+        try:
+            with self._reading(reader, who, None):
+                answer = await self._passing_on.ask(found[1], who.tenant, head, found[0], body)
+        except asyncio.CancelledError:
+            raise Refused(pulling.why_ended(reader.why())) from None
+        seconds = answer.retry_seconds
+        headers = {} if seconds is None else {"Retry-After": str(ceil(seconds))}
+        call.answer(answer.status, answer.body, headers)
 
     async def _events(self, call: HttpCall, id_: str, who: Identity, head: Head) -> None:
         last = _last_event(head)

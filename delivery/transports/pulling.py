@@ -72,6 +72,7 @@ def read_acknowledgement(body: bytes) -> EventId:
 
 async def find(pulls: Pulls, feeds: Feeds, id_: str, who: Identity) -> Pull:
     """Return the subscription where it is the caller's. Raises Refused."""
+    await _here(feeds, id_)
     pull = await pulls.find(id_, who.tenant, feeds)
     if pull is None:
         raise Refused(NOT_FOUND if feeds.claim.has(id_) else NOT_HERE)
@@ -82,6 +83,7 @@ async def find(pulls: Pulls, feeds: Feeds, id_: str, who: Identity) -> Pull:
 
 async def find_feed(feeds: Feeds, id_: str, who: Identity) -> Feed:
     """Return the feed of a subscription of any callback, where it is the caller's."""
+    await _here(feeds, id_)
     if id_ not in feeds.feeds:
         await feeds.looked()
     feed = feeds.feeds.get(id_)
@@ -90,6 +92,15 @@ async def find_feed(feeds: Feeds, id_: str, who: Identity) -> Feed:
     if not who.may_pull(feed.subscription.source):
         raise Refused(NOT_FOR_THIS)
     return feed
+
+
+async def _here(feeds: Feeds, id_: str) -> None:
+    """Raises Refused at once where it is known that another process has it."""
+    if id_ not in feeds.feeds and not feeds.claim.has(id_):
+        if not feeds.claim.fence:  # nobody has looked yet
+            await feeds.looked()
+        if feeds.claim.holder(id_) is not None:
+            raise Refused(NOT_HERE)
 
 
 def check_rest(pull: Pull) -> None:
@@ -156,7 +167,7 @@ async def collect(pull: Pull, wanted: Wanted, reader: Reader, turns: Turns) -> b
         if not found:
             check_rest(pull)
     except asyncio.CancelledError:
-        raise Refused(_ended(reader.why())) from None
+        raise Refused(why_ended(reader.why())) from None
     place = b"null" if cursor is None else b'"%s"' % str(cursor).encode()
     return b'{"updates":[%s],"cursor":%s}' % (b",".join(found), place)
 
@@ -180,7 +191,8 @@ def position(feeds: Feeds, feed: Feed) -> bytes:
     )
 
 
-def _ended(ending: Ending) -> Refusal:
+def why_ended(ending: Ending) -> Refusal:
+    """Return what a request is told that was interrupted."""
     if ending is Ending.STOPPING:
         return Refusal(503, ending.value, 1)
     return Refusal(403 if ending is Ending.REVOKED else 409, ending.value)

@@ -88,6 +88,12 @@ class Claim(NamedTuple):
     surplus: frozenset[int]
     """Of these, which others are to have: to be released as soon as nothing is delivered there."""
     slots_in_all: int
+    elsewhere: Mapping[int, str] = {}
+    """Where other processes are reached, by the slots that they have; some may not say it."""
+
+    def holder(self, subscription: str) -> str | None:
+        """Return where the other process is reached that delivers to it; None: nobody knows."""
+        return self.elsewhere.get(slot_of(subscription, self.slots_in_all))
 
     def has(self, subscription: str) -> bool:
         """Return whether this process delivers to it, and goes on to."""

@@ -148,6 +148,11 @@ class Delivery:
         "URL pages of the console reach sockets by, http or https, of the same host as public_url "
         "(empty: that of public_url, with live_port)",
     )
+    peer_url: Address = setting(
+        "",
+        "URL by which other processes of delivery reach this one (empty: its host, or the name of "
+        "its machine where it listens on all addresses, with live_port)",
+    )
     metrics_port: MetricsPort = setting(9402, "port of the delivery's `/metrics`; 0: none")
     sockets: Count = setting(10_000, "WebSockets one delivery process holds open")
     sockets_per_tenant: Count = setting(1_000, "of those, how many one tenant may have")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from ipaddress import ip_address
 
 from servioticy.settings.declared import DECLARED
@@ -34,6 +35,13 @@ def live_url(settings: Settings) -> str:
     """Return where a client on this machine finds delivery's WebSockets."""
     secure = "s" if settings.tls.certificate else ""
     return f"ws{secure}://{in_url(settings.host)}:{settings.delivery.port}"
+
+
+def peer_url(settings: Settings) -> str:
+    """Return where other processes of delivery find this one, on whatever machine they are."""
+    host = socket.gethostname() if settings.host in EVERYWHERE else in_url(settings.host)
+    own = f"{scheme(settings)}://{host}:{settings.delivery.port}"
+    return settings.delivery.peer_url.rstrip("/") or own
 
 
 def scheme(settings: Settings) -> str:

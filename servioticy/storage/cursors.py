@@ -32,6 +32,12 @@ PAGE = 1_000
 """Cursors that are read at once."""
 
 
+REACHED = "delivery "
+"""So begins the name of a connection that says where its process is reached."""
+MAX_NAME = 63
+"""Bytes that Postgres keeps of such a name: whose address is longer is not found by it."""
+
+
 class Standing(NamedTuple):
     """Where a durable subscription stands, or a composite stream that asks for actions."""
 
@@ -62,9 +68,19 @@ class Deliverer(Enum):
 class PostgresCursors:
     """The durable subscriptions of the platform."""
 
-    def __init__(self, database: Database, deliverer: Deliverer = Deliverer.DELIVERY) -> None:
-        """`database` is asked by one thread at a time, which keeps the claim."""
+    def __init__(
+        self,
+        database: Database,
+        deliverer: Deliverer = Deliverer.DELIVERY,
+        address: str = "",
+    ) -> None:
+        """`database` is asked by one thread at a time, which keeps the claim.
+
+        Others are told by it at which `address`, a URL, this process is reached.
+        """
         self._locks = deliverer.value
+        named = f"{REACHED}{address}"
+        self._name = named if address and len(named) <= MAX_NAME else "servioticy"
         self._fence = ""
         self._database = database
         self._sql = queries("cursors")
@@ -76,9 +92,13 @@ class PostgresCursors:
         ((fence,),) = self._database.rows(self._sql["fence"])
         if not fence or fence != self._fence:
             self._fence = secrets.token_hex(8)
-            self._database.rows(self._sql["come"], locks | {"fence": self._fence})
+            come = {"fence": self._fence, "name": self._name}
+            self._database.rows(self._sql["come"], locks | come)
         held, taken, processes = set[int](), set[int](), 0
-        for slot, is_own in self._database.rows(self._sql["held"], locks):
+        elsewhere: dict[int, str] = {}
+        for slot, is_own, name in self._database.rows(self._sql["held"], locks):
+            if slot >= 0 and not is_own and name.startswith(REACHED):
+                elsewhere[slot] = name.removeprefix(REACHED)
             if slot < 0:
                 processes += 1
             else:
@@ -89,7 +109,8 @@ class PostgresCursors:
         if wanted:
             found = self._database.rows(self._sql["take"], locks | {"wanted": wanted})
             held |= {slot for (slot,) in found}
-        return Claim(self._fence, frozenset(held), feed_slots.surplus(held, most), in_all)
+        surplus = feed_slots.surplus(held, most)
+        return Claim(self._fence, frozenset(held), surplus, in_all, elsewhere)
 
     def release(self, slots: Iterable[int]) -> None:
         """Let others have these."""

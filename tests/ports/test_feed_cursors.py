@@ -71,6 +71,29 @@ def test_processes_share_what_there_is(cursors: PostgresCursors, dsn: str) -> No
     until_claimed_all(cursors)
 
 
+def test_who_has_a_subscription_is_found_by_its_slot(
+    cursors: PostgresCursors, delivery: Database, dsn: str
+) -> None:
+    """Nobody is found who does not say where, or whose address is too long to be told."""
+    assert claimed_all(cursors)
+    database = Database(dsn)
+    other = PostgresCursors(database, address="http://10.0.0.2:8081")
+    other.claim()
+    cursors.release(cursors.claim().surplus)
+    theirs = other.claim()
+
+    here = cursors.claim()
+    assert here.elsewhere == dict.fromkeys(theirs.slots, "http://10.0.0.2:8081")
+    assert theirs.elsewhere == {} and theirs.holder("1") is None
+    found = {here.has(id_) or here.holder(id_) for id_ in map(str, range(100))}
+    assert found == {True, "http://10.0.0.2:8081"}
+
+    database.close()
+    until_claimed_all(cursors)
+    long = PostgresCursors(delivery, address="http://" + "x" * 60)
+    assert long.claim().elsewhere == {}
+
+
 def test_the_brokers_are_one_processs(cursors: PostgresCursors, dsn: str) -> None:
     """However many there are, and whatever processes of delivery have."""
     assert claimed_all(cursors)

@@ -73,6 +73,8 @@ class MemoryCursors:
         self.readable_until: dict[StreamRef, float] = {}
         """Until when these may be read, by the clock of `time.monotonic`; others always."""
         self.is_claimed_by_others = False
+        self.others = ""
+        """where they are reached"""
 
     def add(self, id_: str, *streams: StreamRef, cursor: StoredCursor | None = None) -> None:
         keys = {each: StreamKey(1, number) for number, each in enumerate(streams)}
@@ -89,7 +91,8 @@ class MemoryCursors:
 
     def claim(self) -> Claim:
         slots = frozenset() if self.is_claimed_by_others else frozenset({0})
-        return Claim("own", slots, frozenset(), 1)
+        elsewhere = {0: self.others} if self.is_claimed_by_others and self.others else {}
+        return Claim("own", slots, frozenset(), 1, elsewhere)
 
     def release(self, slots: Iterable[int]) -> None:
         """There is nobody else."""

@@ -27,6 +27,7 @@ from delivery.rest_api import Api
 from delivery.transports.devices import Devices
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
+from delivery.transports.passing_on import PassingOn
 from delivery.transports.websocket import WebSocketTransport
 from servioticy.domain.records import EmittedRecord, Position
 from servioticy.doors.certificate import Certificate
@@ -62,7 +63,9 @@ class RunningDelivery:
         pulls = Pulls()
         self.topic, self.cursors = MemoryTopic(), MemoryCursors()
         self.feeds = self.hub.feeds(self.cursors, self.topic, {"test": pulls.receive})
-        http = HttpTransport(self.hub, self.feeds, pulls)
+        passing_on = PassingOn(self.feeds)
+        await passing_on.start()
+        http = HttpTransport(self.hub, self.feeds, pulls, passing_on)
         self.hub.fanout.begin_at(self.topic.ends())
         self.feeds.start()
         calls = FairExecutor("actuations", 1)
@@ -85,6 +88,7 @@ class RunningDelivery:
         await queues.stop()
         await self.feeds.stop()
         await self.hub.stop()
+        await passing_on.stop()
 
     def __enter__(self) -> RunningDelivery:
         self._thread.start()

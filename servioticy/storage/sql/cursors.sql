@@ -2,6 +2,7 @@
 -- This connection is one of those that share the slots, for as long as it lives, and is known by
 -- this fence.
 SELECT set_config('servioticy.fence', %(fence)s, false),
+       set_config('application_name', %(name)s, false),
        pg_advisory_lock_shared(%(processes)s, 0);
 
 -- fence --
@@ -9,10 +10,12 @@ SELECT set_config('servioticy.fence', %(fence)s, false),
 SELECT coalesce(current_setting('servioticy.fence', true), '');
 
 -- held --
--- Who has what: the slots, and whether this connection has them; -1 is that one shares them.
+-- Who has what: the slots, and whether this connection has them; -1 is that one shares them. And
+-- where whoever it is is reached, as the connection is named.
 SELECT CASE WHEN classid::bigint = %(processes)s THEN -1 ELSE objid::bigint END,
-       pid = pg_backend_pid()
+       pid = pg_backend_pid(), coalesce(application_name, '')
   FROM pg_locks
+  LEFT JOIN pg_stat_activity USING (pid)
  WHERE locktype = 'advisory'
    AND objsubid = 2
    AND classid::bigint IN (%(processes)s, %(slots)s)
