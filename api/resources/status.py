@@ -34,6 +34,7 @@ from servioticy.domain.verdicts import (
     SUSPENDED,
 )
 from servioticy.domain.windows.model import Silence
+from servioticy.large_components import LargeComponents
 from servioticy.ports.addresses import Address
 
 FOR_NOTHING = frozenset({ERROR, FILTERED, MISSING, SCRIPT_ERROR})
@@ -43,6 +44,7 @@ FOR_NOTHING = frozenset({ERROR, FILTERED, MISSING, SCRIPT_ERROR})
 def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/streams/{stream}/status`."""
     routes = Blueprint("status", __name__)
+    large = LargeComponents(services.ports.loads, services.now)
 
     @routes.get("/<service_object>/streams/<stream>/status")
     @needs(Right.INSPECT)
@@ -65,6 +67,7 @@ def blueprint(services: Services) -> Blueprint:
             **_windows(key, address, stream, services),
             **_program(key, address, stream, services),
             **from_outside.told(stream, address, services),
+            **(large.told(address.key) if address.key else {}),
         }
         return answer(content, 200, headers)
 

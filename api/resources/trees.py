@@ -17,6 +17,7 @@ from servioticy.domain.graph import Graph
 from servioticy.domain.model import StreamRef
 from servioticy.domain.tree_preview import Node, Tree, grow
 from servioticy.domain.windowed import as_one
+from servioticy.large_components import LargeComponents
 
 Sees: TypeAlias = Callable[[StreamRef], bool]
 
@@ -27,18 +28,21 @@ MAX_SHOWN = 20_000
 def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/streams/{stream}/tree`."""
     routes = Blueprint("trees", __name__)
+    large = LargeComponents(services.ports.loads, services.now)
 
     @routes.get("/<service_object>/streams/<stream>/tree")
     @needs(Right.READ)
     def tree(service_object: str, stream: str) -> Response:
-        authentication.stream()
+        address, _key = authentication.stream()
         caller = authentication.authenticated().caller
         below = services.ports.graph.related([service_object], upstream=False, most=MAX_RELATED)
         found, complete = understood(below, services)
         known = readable(found)
         sees = seen_by(caller, known)
         grown = grow(StreamRef(service_object, stream), Graph(map(as_one, known)), MAX_SHOWN)
-        more = {} if complete and grown.complete else {"complete": False}
+        more: dict[str, Any] = {} if complete and grown.complete else {"complete": False}
+        if address.key is not None and caller == address.tenant:
+            more |= large.told(address.key)
         return answer(_shown(grown, sees) | more)
 
     return routes

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from servioticy.domain.model import ServiceObjectKey
+
 
 class PartitionLoad(NamedTuple):
     """Service Objects that are computed in a partition, and microseconds of their work."""
@@ -35,6 +37,12 @@ class Loads(Protocol):
 
     def partitions(self, since: int) -> Mapping[int, PartitionLoad]:
         """Return those that have Service Objects. Raises Unavailable."""
+
+    def component_of(self, key: ServiceObjectKey) -> str | None:
+        """Return which component a Service Object is in; None: it is gone. Raises Unavailable."""
+
+    def load_of(self, tenant: int, component: str, since: int) -> int:
+        """Return microseconds of the work of a tenant's component. Raises Unavailable."""
 
     def components(self, since: int, most: int) -> Sequence[Component]:
         """Return those that have done most, that first. Raises Unavailable."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.loads import Component, PartitionLoad
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
@@ -28,6 +29,17 @@ class PostgresLoads:
         """Return those that have Service Objects."""
         rows = self._database.rows(self._sql["partitions"], _since(since))
         return {number: PartitionLoad(size, load) for number, size, load in rows}
+
+    def component_of(self, key: ServiceObjectKey) -> str | None:
+        """Return which component a Service Object is in; None: it is gone."""
+        row = self._database.row(self._sql["component_of"], key._asdict())
+        return None if row is None else str(row[0])
+
+    def load_of(self, tenant: int, component: str, since: int) -> int:
+        """Return microseconds of the work of a tenant's component."""
+        own = {"tenant": tenant, "component": component}
+        ((load,),) = self._database.rows(self._sql["load_of"], _since(since) | own)
+        return int(load)
 
     def components(self, since: int, most: int) -> Sequence[Component]:
         """Return those that have done most, that first."""

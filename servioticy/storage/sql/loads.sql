@@ -82,3 +82,24 @@ SELECT DISTINCT reading.component, reading.id, source.id
    AND source.component = reading.component
  WHERE reading.component = ANY(%(components)s::text[])
    AND reading.id <> source.id;
+
+-- component_of --
+SELECT component
+  FROM service_objects
+ WHERE id = %(id)s
+   AND tenant_id = %(tenant)s
+   AND deleted_at IS NULL;
+
+-- load_of --
+-- Microseconds of the work of a component since.
+SELECT coalesce(sum(processor_us + stored_rows * %(row_us)s + ended * %(computation_us)s), 0)::bigint
+  FROM service_objects
+  JOIN usage_hours ON usage_hours.tenant_id = service_objects.tenant_id
+   AND usage_hours.service_object = service_objects.id
+   AND hour >= %(since)s
+ CROSS JOIN LATERAL (
+       SELECT coalesce(sum(value::bigint), 0) AS ended
+         FROM jsonb_each_text(computations)) AS counted
+ WHERE component = %(component)s
+   AND service_objects.tenant_id = %(tenant)s
+   AND deleted_at IS NULL;

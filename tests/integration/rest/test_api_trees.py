@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from api_builders import SIMPLE, Caller
+import pytest
+from api_builders import NOW, SIMPLE, Caller, Served
 from changing_documents import CHANNEL, composite, replace
+
+from servioticy import large_components
+from servioticy.domain.model import StreamRef
+from servioticy.ports.accounts import Use
+from servioticy.rebalancing import HOUR
 
 
 def test_a_tree_tells_levels_inputs_and_diamonds(alice: Caller) -> None:
@@ -97,3 +103,39 @@ def test_a_cycle_through_another_object_is_told(alice: Caller) -> None:
 
     assert any("a cycle" in each and f"{second}/out" in each for each in answer["warnings"])
     assert any("nothing can trigger" in each for each in answer["warnings"])
+
+
+def test_whoever_owns_what_is_too_large_for_a_partition_is_told(
+    served: Served, alice: Caller, bob: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By all of its component, in the tree and in the status; and nobody else is."""
+    monkeypatch.setattr(large_components, "KNOWN_MS", 0)
+    so = alice.create({**SIMPLE, "public": True})
+    beside = alice.create(composite("g", g=([so], "a")))
+    apart = alice.create(SIMPLE)
+    tenant = served.platform.stream(so).tenant
+    since = int(NOW * 1000) // HOUR * HOUR - HOUR
+    passed_us = int(NOW * 1000 - since) * 1000
+
+    def account(part: float) -> None:
+        """Let each of two Service Objects have used this part of a core."""
+        for each in (so, beside):
+            use = Use(tenant, StreamRef(each, "a"), tenant, microseconds=1)
+            served.platform.store.account([use])
+        sql = "UPDATE usage_hours SET hour = %(hour)s, processor_us = %(us)s"
+        served.platform.database.rows(sql, {"hour": since, "us": int(part * passed_us)})
+
+    def told(who: Caller, id_: str, stream: str, what: str) -> Any:
+        return who.ask("GET", f"/{id_}/streams/{stream}/{what}").get_json().get("component")
+
+    account(0.2)
+    assert [told(alice, beside, "out", what) for what in ("tree", "status")] == [None, None]
+    served.platform.database.rows("DELETE FROM usage_hours")
+    account(0.3)
+
+    for what in ("tree", "status"):
+        found = told(alice, beside, "out", what)
+        assert (found["from"], found["busy"]) == (since, pytest.approx(0.6))
+        assert "no more than a core" in found["hint"]
+        assert told(alice, apart, "a", what) is None
+    assert told(bob, so, "a", "tree") is None
