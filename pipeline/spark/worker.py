@@ -34,7 +34,7 @@ from pipeline.spark import bundles, quickack
 from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox
 from pipeline.spark.listening import Listener
-from pipeline.spark.reaching import reach
+from pipeline.spark.reaching import end_executor, reach
 from pipeline.state.manifests import AskedPrograms
 from pipeline.task import Task
 from pipeline.work import Row
@@ -94,13 +94,21 @@ def work_in_bundles(batches: Iterable[Any], settings: Settings) -> Iterator[Any]
     Yields and raises as `work` does.
     """
     if settings.spark.master:  # else the driver has the same way to it
-        reach(partial(_ask, settings))
+        _reach(settings)
     first, rows = _begun(batches)
     if first is None:
         return iter(())
     quickack.acknowledge()
     partition = bundles.partition(first.column(0)[0].as_py())
     return work(chain((first.slice(1),), rows), partition, settings)
+
+
+def _reach(settings: Settings) -> None:
+    try:
+        reach(partial(_ask, settings))
+    except Unavailable:
+        end_executor()
+        raise
 
 
 def _ask(settings: Settings) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from examples import by_hand
 from running_cluster import RunningCluster
-from running_platform import SECONDS_TO_RECOVER, until
 from steady_traffic import DEVICE, Traffic
 
 from command.cluster import balancer, machines, network
@@ -68,6 +67,7 @@ def test_a_worker_has_neither_the_checkout_nor_others_files(cluster: RunningClus
 
 CUTS = {
     "a worker": (WORKING,),
+    "a worker and the store": (WORKING, "store"),
     "a worker and the driver": (WORKING, "driver"),
     "delivery and the store": ("delivery-1", "store"),
 }
@@ -80,21 +80,6 @@ def test_whoever_is_cut_off_the_others_go_on(
 ) -> None:
     """Before it is healed; and what is healed harms nobody."""
     _assert_they_go_on(who, CUTS[who], cluster, traffic)
-
-
-@usual
-def test_a_worker_without_postgres_and_kafka_is_back_when_it_is_healed(
-    cluster: RunningCluster, traffic: Traffic
-) -> None:
-    """Its claims are let go, and what it does then is refused; Spark knows nothing of it."""
-    traffic.wait_for_more()
-    (*_, computing) = cluster.computing()
-
-    cluster.cut(computing, "store")
-    until(lambda: computing not in cluster.computing(), SECONDS_TO_RECOVER)
-    cluster.heal()
-
-    _tell("a worker and the store", healed=traffic.wait_for_more())
 
 
 @usual
@@ -118,6 +103,14 @@ def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
     for id_ in [acknowledged, *([json.loads(body)["id"]] if status == 201 else [])]:
         assert cluster.request("GET", f"/{id_}")[0] == 200
     _tell("the standby", back=seconds)
+
+
+@usual
+def test_a_worker_without_postgres_leaves_its_partition_to_another(
+    cluster: RunningCluster, traffic: Traffic
+) -> None:
+    """Postgres is where the standby was by now, and Kafka where it always was."""
+    _assert_they_go_on("a worker and Postgres", (WORKING, "standby"), cluster, traffic)
 
 
 @usual

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.spark.reaching import SECONDS, reach
+from pipeline.spark.reaching import SECONDS, end_executor, reach
 from servioticy.errors import Unavailable
 
 
@@ -39,3 +39,8 @@ def test_it_gives_up_where_there_is_no_answer() -> None:
         reach(store.ask, lambda: store.now, store.sleep)
 
     assert SECONDS <= store.now < SECONDS + 3
+
+
+def test_what_is_no_executor_is_not_ended() -> None:
+    """As in a Spark inside one process, or in a test."""
+    end_executor()
