@@ -28,6 +28,8 @@ class Added:
         self._told = 0
         self.partitions = partitions
         """So many the query is to read."""
+        self.fits_beside = False
+        """Whether there are slots for tasks of the next query beside those of this one."""
 
     def look(self) -> bool:
         """Whether the query has to begin anew to read those that have been added.
@@ -43,6 +45,7 @@ class Added:
             return False
         slots = self._slots()
         if there <= slots:
+            self.fits_beside = self.partitions + there <= slots
             self.partitions = there
             return True
         if there != self._told:

@@ -73,10 +73,10 @@ def load() -> None:
     threading.Thread(target=require_minimum_pandas_version, name="load", daemon=True).start()
 
 
-def warm(spark: SparkSession, partitions: int, settings: Settings) -> None:
+def warm(spark: SparkSession, partitions: int, settings: Settings) -> threading.Thread:
     """Have Spark start its Python workers, and these what they need, while the query is planned.
 
-    Nothing waits for it, and what fails is met by the query.
+    Nothing has to wait for the thread that does it, and what fails is met by the query.
     """
 
     def prepare(_rows: Iterator[Any]) -> None:
@@ -89,7 +89,9 @@ def warm(spark: SparkSession, partitions: int, settings: Settings) -> None:
             jvm.org.apache.spark.SparkThrowableHelper.isInternalError("")
             spark.sparkContext.parallelize(range(partitions), partitions).foreachPartition(prepare)
 
-    threading.Thread(target=run, name="warm", daemon=True).start()
+    thread = threading.Thread(target=run, name="warm", daemon=True)
+    thread.start()
+    return thread
 
 
 def put_away(spark: SparkSession) -> None:

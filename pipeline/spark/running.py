@@ -42,6 +42,9 @@ ABANDONED_SECONDS = 5.0
 STARTING_SECONDS = 60.0
 """Added while a query starts."""
 
+WARM_SECONDS = 10.0
+"""For workers of the next query, while this one goes on."""
+
 SLOTS_SECONDS = 0.2
 """Between two looks at what executors have come."""
 
@@ -184,6 +187,9 @@ def _watch(
             job.put_away(spark)
             _tell_ready()
         if ready and added.look():
+            if added.fits_beside and not in_batches:
+                # Else all partitions would wait until it has workers, which takes longest.
+                job.warm(spark, added.partitions, settings).join(WARM_SECONDS)
             log.info("query_starts_again", extra={"why": "partitions have been added"})
             return False
         if in_batches:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +34,13 @@ class World:
         self.done: list[str] = []
         monkeypatch.setattr(program.job, "put_away", lambda _spark: self.done.append("put away"))
         monkeypatch.setattr(program, "_tell_ready", lambda: self.done.append("ready"))
+        monkeypatch.setattr(program.job, "warm", self.warm)
+
+    def warm(self, _spark: object, partitions: int, _settings: object) -> threading.Thread:
+        """While the query goes on: nobody has stopped it yet."""
+        thread = threading.Thread(target=lambda: self.done.append(f"warm {partitions}"))
+        thread.start()
+        return thread
 
     def awaitTermination(self, _seconds: float) -> bool:  # noqa: N802  Spark's name
         self.now += 1
@@ -185,6 +193,22 @@ def test_partitions_that_are_added_are_read_by_another_query(
 
     assert world.watched(100, trigger) == 30
     assert world.added.partitions == 3
+    assert "warm 3" not in world.done, "there is no room for both"
+
+
+@pytest.mark.parametrize(
+    ("slots", "trigger"), [(5, "realtime"), (4, "realtime"), (5, "micro-batch")]
+)
+def test_workers_of_the_next_query_are_there_before_this_one_ends(
+    monkeypatch: pytest.MonkeyPatch, slots: int, trigger: str
+) -> None:
+    """Where there are slots for both; in batches they are free in between anyway."""
+    world = World(monkeypatch)
+    world.claims, world.slots = {0: [0, 1]}, slots
+    world.there = {0: 2, 20: 3}
+
+    assert world.watched(100, trigger) == 20
+    assert ("warm 3" in world.done) == (slots == 5 and trigger == "realtime")
 
 
 def test_without_a_slot_for_each_it_goes_on_with_those_that_it_has(
