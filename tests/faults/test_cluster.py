@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from examples import by_hand
 from running_cluster import RunningCluster
+from running_platform import SECONDS_TO_RECOVER, until
 from steady_traffic import DEVICE, Traffic
 
 from command.cluster import balancer, machines, network
@@ -21,6 +22,8 @@ from servioticy.errors import SetupError
 pytestmark = pytest.mark.timeout(1200)
 
 DEVICES = 4
+GIVEN_UP = "Lost executor"
+"""What Spark says of one that is silent for 20 s."""
 WORKING = "a worker that has claimed a partition"
 usual = by_hand("each waits for what notices the cut: half a minute")
 PROGRESS = "SELECT sum(next_offset)::bigint FROM progress"
@@ -68,7 +71,6 @@ def test_a_worker_has_neither_the_checkout_nor_others_files(cluster: RunningClus
 CUTS = {
     "a worker": (WORKING,),
     "a worker and the store": (WORKING, "store"),
-    "a worker and the driver": (WORKING, "driver"),
     "delivery and the store": ("delivery-1", "store"),
 }
 
@@ -80,6 +82,25 @@ def test_whoever_is_cut_off_the_others_go_on(
 ) -> None:
     """Before it is healed; and what is healed harms nobody."""
     _assert_they_go_on(who, CUTS[who], cluster, traffic)
+
+
+@usual
+def test_an_executor_that_is_given_up_and_not_dead_loses_its_partition(
+    cluster: RunningCluster, traffic: Traffic
+) -> None:
+    """It is cut off from the driver alone, and computes on for as long as Spark waits; then the
+    master has it ended, and the task that has waited for its claim goes on."""
+    traffic.wait_for_more()
+    computing = cluster.computing()[0]
+    given_up = cluster.log_of("driver").count(GIVEN_UP)
+
+    cluster.cut(computing, "driver")
+    until(lambda: cluster.log_of("driver").count(GIVEN_UP) > given_up, SECONDS_TO_RECOVER)
+    seconds = traffic.wait_for_more()
+    assert computing not in cluster.computing()
+    cluster.heal()
+
+    _tell("a worker and the driver", back=seconds, healed=traffic.wait_for_more())
 
 
 @usual
