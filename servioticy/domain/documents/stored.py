@@ -132,9 +132,11 @@ class Documents:
                 read = self._read if parse is None else at_once(parse)
                 found = yield from self._understand(key, document, read)
             if alike is None or self._keeps_copies:
-                self._kept.put(key, found, memory(found.definition))
-            if alike is None and found.problem is None and not found.definition.groups:
-                self._by_content.put(content, found, memory(found.definition))
+                yield
+                size = memory(found.definition)
+                self._kept.put(key, found, size)
+                if alike is None and found.problem is None and not found.definition.groups:
+                    self._by_content.put(content, found, size)
         return found
 
     def _understand(
