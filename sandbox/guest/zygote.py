@@ -19,6 +19,7 @@ from sandbox.guest import engines, layers, worker
 from sandbox.guest.policy import rules
 from sandbox.guest.scripts import realm
 from sandbox.guest.worker import Shared
+from sandbox.yielding import yield_to_others
 
 
 def main(
@@ -30,7 +31,7 @@ def main(
     time passes in scripts (scripts.py), `nice` how much lower the priority of all is, and
     `heap_mib` what scripts have of memory.
     """
-    os.nice(int(nice))
+    yield_to_others(int(nice))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
     control = socket.socket(fileno=control_descriptor)
     heap = int(heap_mib) * engines.MEBIBYTE
