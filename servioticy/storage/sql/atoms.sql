@@ -168,21 +168,25 @@ DELETE FROM workflow_instances
  WHERE ends_at < %(now)s;
 
 -- take --
--- Some that may be taken, the longest visible first; nobody else sees them for a while.
+-- Some that may be taken, the longest visible first; nobody else sees them for a while. They are
+-- chosen once: a subquery may be asked again for each row that it is joined with.
+WITH chosen AS MATERIALIZED (
+    SELECT id
+      FROM atoms
+     WHERE tenant_id = %(tenant)s
+       AND workflow = %(workflow)s
+       AND version = %(version)s
+       AND step = %(step)s
+       AND visible_at <= %(now)s
+     ORDER BY visible_at, id
+     LIMIT %(most)s
+       FOR UPDATE SKIP LOCKED
+)
 UPDATE atoms
    SET visible_at = %(until)s,
        attempts = attempts + 1,
        taken_by = %(instance)s
-  FROM (SELECT id
-          FROM atoms
-         WHERE tenant_id = %(tenant)s
-           AND workflow = %(workflow)s
-           AND version = %(version)s
-           AND step = %(step)s
-           AND visible_at <= %(now)s
-         ORDER BY visible_at, id
-         LIMIT %(most)s
-           FOR UPDATE SKIP LOCKED) AS chosen
+  FROM chosen
  WHERE atoms.id = chosen.id
    AND atoms.tenant_id = %(tenant)s
 RETURNING atoms.id, entered_at, attempts, body;
