@@ -26,6 +26,7 @@ from servioticy.domain.batches.items import Item, Unreadable
 from servioticy.domain.documents.codes import TOO_MUCH
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import Stream, StreamRef
+from servioticy.domain.placement import Route
 from servioticy.domain.records import LogRecord, UpdateRecord
 from servioticy.errors import Rejected, ServioticyError
 from servioticy.ports.addresses import Address, Addresses, Lookup
@@ -63,6 +64,20 @@ class _Part:
         """Whose they are: sending is the owner's right alone."""
         self.places: dict[int, Address] = {}
         """A stream of them in each partition that they are for."""
+
+    def addresses(self) -> list[Address]:
+        """Return where each of those that are ready goes, as far as is known."""
+        return [each.record[0] for each in self.ready.values()]
+
+    def moved(self, routes: Mapping[str, Route]) -> bool:
+        """Go by these routes from now on; return whether something is leaving."""
+        for place, each in self.ready.items():
+            address, record = each.record
+            route = routes.get(record.service_object)
+            if route is not None:
+                address = address._replace(partition=route.partition, leaves=route.leaves)
+                self.ready[place] = each._replace(record=(address, record))
+        return any(address.leaves for address in self.addresses())
 
     def fail(self, why: ServioticyError) -> None:
         """None of those that are ready comes."""
@@ -108,7 +123,11 @@ class Ingest:
             return [[error] * len(each.updates) for each in sent]
         documents = _Documents(self._definitions, patient=patient)
         parts = [self._checked(each, found, documents) for each in sent]
-        self._append([each for each in parts if each.ready and not each.is_large], asked)
+        small = [each for each in parts if each.ready and not each.is_large]
+        if small and not patient and not self._routes.is_known(asked):
+            asked = self._routes.clock()
+            small = self._staying(small)
+        self._append(small, asked)
         for part in parts:
             if part.ready and part.is_large:
                 self._append_in_turn(part, asked)
@@ -241,6 +260,21 @@ class Ingest:
         record = accepted(offered.stream, update.timestamp, update.document, offered.trace)
         return _Ready((address, record), Taken(address, update.document, told))
 
+    def _staying(self, parts: Sequence[_Part]) -> list[_Part]:
+        """Return the parts of which nothing has begun to move, with the places they have now.
+
+        The others are Unread: who comes with them does not wait for them.
+        """
+        names = {each.service_object or "" for part in parts for each in part.addresses()}
+        try:
+            routes = self._routes.now(names)
+        except ServioticyError as error:
+            self._give_back(parts, error)
+            return []
+        moving = [part for part in parts if part.moved(routes)]
+        self._give_back(moving, Unread())
+        return [part for part in parts if part.ready]
+
     def _append(self, parts: Sequence[_Part], asked: float) -> None:
         """Append all that is ready, and wait for it once. Addresses were `asked` for then."""
         ready = [each.record for part in parts for each in part.ready.values()]
@@ -268,7 +302,8 @@ class Ingest:
         if self._routes.is_known(asked) and not any(address.leaves for address, _ in records):
             return [(address.partition, each) for address, each in records]
         known = {each.service_object: address.partition for address, each in records}
-        known |= self._routes.of(known)
+        settled = self._routes.settled(known)
+        known |= {id_: route.partition for id_, route in settled.items()}
         return [(known[each.service_object], each) for _, each in records]
 
     def _append_in_turn(self, part: _Part, asked: float) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from servioticy.domain.placement import ROUTED_SECONDS, read_route
+from servioticy.domain.placement import ROUTED_SECONDS, Route, read_route
 from servioticy.ports.statements import Statements
 
 MOST_SECONDS = 1.0
@@ -37,12 +37,16 @@ class Routes:
         """Whether what was asked then, by the clock, may still be gone by."""
         return self.clock() - asked <= ROUTED_SECONDS
 
-    def of(self, service_objects: Collection[str]) -> Mapping[str, int]:
-        """Return the partition of each, once none of them is leaving one. Raises Unavailable."""
+    def now(self, service_objects: Collection[str]) -> Mapping[str, Route]:
+        """Return where each is routed just now. Raises Unavailable."""
+        rows = self._statements.rows("routes", ids=[*service_objects])
+        return {id_: read_route(stored) for id_, stored in rows}
+
+    def settled(self, service_objects: Collection[str]) -> Mapping[str, Route]:
+        """The same, once none of them is leaving. Raises Unavailable."""
         until = self.clock() + MOST_SECONDS
         while True:
-            rows = self._statements.rows("routes", ids=[*service_objects])
-            routes = {id_: read_route(stored) for id_, stored in rows}
+            routes = self.now(service_objects)
             if self.clock() >= until or not any(each.leaves for each in routes.values()):
-                return {id_: each.partition for id_, each in routes.items()}
+                return routes
             self._sleep(POLL_SECONDS)

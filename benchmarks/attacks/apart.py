@@ -9,15 +9,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.attacks.attack import Attack
 from benchmarks.attacks.attacker import Attacker, Place
 from benchmarks.processes import processor_seconds
+from sandbox.yielding import yield_to_others
 
 SETUP_SECONDS = 60.0
 GRACE_SECONDS = 2.0
+LEAST = 19
+"""of all priorities, as a nice value"""
 
 
 class _Ended(NamedTuple):
@@ -118,12 +120,7 @@ def _work(pipe: Connection, attack: Attack, place: Place, seconds: float, yields
 
 
 def _yield_the_processor() -> None:
-    """Work only while nobody else wants to.
-
-    Where Linux shares the processor out by sessions first (autogroups), an idle process alone in
-    its session gets as much as any other session: so the session is to yield, too.
-    """
+    """Work only while nobody else wants to."""
     os.setsid()
-    with contextlib.suppress(OSError):  # it does not group
-        Path("/proc/self/autogroup").write_text("19")
+    yield_to_others(LEAST)
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

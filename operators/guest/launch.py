@@ -24,6 +24,7 @@ from typing import Any
 
 from operators.guest import calls, root
 from sandbox.guest import confinement, limits, seccomp
+from sandbox.yielding import yield_to_others
 
 SOCKET, STATUS = 3, 4
 NOT_PROTECTED = "not protected: "
@@ -34,6 +35,9 @@ FIRST_USER = 0x70000000
 """Of those whom programs become: the process's number is added, so no two that run are one."""
 
 DESCRIPTORS = 128
+NICE = 5
+"""Strangers' programs come behind all of ours."""
+
 STACK_BYTES = 4 * 1024 * 1024
 
 _NEW = {"files": 0x00020000, "processes": 0x20000000, "network": 0x40000000, "ipc": 0x0C000000}
@@ -57,7 +61,6 @@ def main(specification: str) -> None:
         os.close(each)
     owner = os.getppid()
     limits.tie(owner)
-    os.nice(5)
     layers = _unshare(asked["network"])
     user = FIRST_USER + os.getpid()
     watched, life = os.pipe()
@@ -102,6 +105,8 @@ def _left(new: Mapping[str, int]) -> Layers:
 
 
 def _enclose(asked: dict[str, Any], user: int, layers: Layers, watched: int) -> None:
+    os.setsid()
+    yield_to_others(NICE)  # while the machine's /proc is there
     known = confinement.outside(user) is not None
     if not known and not layers["processes"]:
         user, known = (
@@ -116,7 +121,6 @@ def _enclose(asked: dict[str, Any], user: int, layers: Layers, watched: int) -> 
             layers["files"] = str(error)
     if layers["files"]:
         os.chdir(asked["folder"])
-    os.setsid()
     _limit(asked)
     layers["user"] = (
         _become(user, layers) if known or os.geteuid() else "there is nobody to become"

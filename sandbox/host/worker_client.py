@@ -91,9 +91,11 @@ class WorkerClient:
         self._connection, self.pid = zygote.spawn(checks)
         try:
             self._process = os.pidfd_open(self.pid)  # a pid could be somebody else's by then
+        except ProcessLookupError:
+            self._process = -1  # it has ended at once: what it has said tells why
         except OSError as error:
             self._connection.close()
-            raise InfraError(f"a worker ended at once: {error}") from error
+            raise InfraError(f"a worker cannot be watched: {error}") from error
         self._silence = select.poll()
         self._silence.register(self._connection, select.POLLIN)
         self._reader = protocol.Reader(self._connection)

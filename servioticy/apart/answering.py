@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-
-from sandbox.yielding import yield_to_others
 
 NICE = 5
 """Whoever waits for the process that asks comes first."""
@@ -17,7 +16,7 @@ def serve(answer: Callable[[bytes], bytes], nice: int = NICE) -> None:
 
     Ends with the process that asks, whose end of the socket then closes.
     """
-    yield_to_others(nice)
+    os.nice(nice)
     connection = Connection(int(sys.argv[-1]))
     while True:
         try:

@@ -168,8 +168,9 @@ def test_what_leaves_its_partition_is_told_and_waited_for(stored: Stored) -> Non
         (here[0], True),
         (here[1], False),
     ]
-    assert routes.of(["so2"]) == {"so2": here[1]} and waits == []
-    assert routes.of(["so1", "so2"]) == {"so1": 1 - here[0], "so2": here[1]}
+    assert routes.settled(["so2"]) == {"so2": (here[1], False)} and waits == []
+    assert routes.now(["so1"]) == {"so1": (here[0], True)} and waits == []
+    assert routes.settled(["so1", "so2"]) == {"so1": (1 - here[0], False), "so2": (here[1], False)}
     assert len(waits) == 3
 
 
@@ -182,5 +183,5 @@ def test_who_moves_it_may_have_died(stored: Stored) -> None:
         PostgresStatements(stored.database, "routes"), lambda: next(now), lambda _seconds: None
     )
 
-    assert routes.of([key.id]) == {"so1": 1}
+    assert routes.settled([key.id]) == {"so1": (1, True)}
     assert next(now) < 3 * MOST_SECONDS

@@ -19,6 +19,7 @@ from ingest.routes import Routes
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox.text import argument_names
 from servioticy.domain.model import StreamRef
+from servioticy.domain.placement import Route
 from servioticy.domain.records import LogRecord, UpdateRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Addresses
@@ -92,7 +93,7 @@ class StillRoutes(Routes):
     def __init__(self) -> None:
         super().__init__(self)  # type: ignore[arg-type]
 
-    def of(self, _service_objects: Collection[str]) -> Mapping[str, int]:
+    def now(self, _service_objects: Collection[str]) -> Mapping[str, Route]:
         return {}
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 from unittest import mock
 
 import msgspec
 import pytest
 from support.delivery_stores import Catalog
-from support.played_ingest import AWAY, DOCUMENT, Came, PlayedIngest
+from support.played_ingest import AWAY, DOCUMENT, Came, PlayedIngest, StillRoutes
 
 from ingest import ingest as module
 from ingest.batches import ITEM_BYTES
 from ingest.updates import Fault, Offered, Outcome, Sent, Taken, Unread
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.model import StreamRef
+from servioticy.domain.placement import Route
 from servioticy.errors import Rejected, Unavailable
 from servioticy.refusals import Denied, NoStream, OverQuota, TooLarge
 
 FLOW, HEAT = StreamRef("pump", "flow"), StreamRef("pump", "heat")
+FAN = StreamRef("fan", "flow")
 TWO = {"streams": dict.fromkeys(("flow", "heat"), DOCUMENT["streams"]["flow"])}
 ALICE, BOB = "token-1", "token-2"
 
@@ -161,6 +164,52 @@ def test_a_document_that_cannot_be_read_now_is_waited_for_once_in_a_call() -> No
 
     assert kinds(found) == [Unavailable] * 100
     assert read.call_count == 1
+
+
+class OneMoves(StillRoutes):
+    """The fan leaves partition 0, which became known only after all were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited = 0
+
+    def is_known(self, _asked: float) -> bool:
+        return False
+
+    def now(self, service_objects: Collection[str]) -> Mapping[str, Route]:
+        return {each: Route(0, each == "fan") for each in service_objects}
+
+    def settled(self, service_objects: Collection[str]) -> Mapping[str, Route]:
+        self.waited += "fan" in service_objects
+        return {each: Route(3 * (each == "fan"), False) for each in service_objects}
+
+
+def known(way: PlayedIngest, *parts: Sent, routes: OneMoves) -> None:
+    """Their documents have been read, for which they had to be sent once."""
+    assert kinds(taken(way, *parts)) == [Taken] * len(parts)
+    way.log.forget()
+    routes.waited = 0
+
+
+def test_nobody_waits_for_what_another_sends_to_what_begins_to_move() -> None:
+    way = PlayedIngest(Catalog(), routes=(routes := OneMoves()), updates=4)
+    moves, stays = a_part((FAN, a_body(1))), a_part((FLOW, a_body(2)))
+    known(way, moves, stays, routes=routes)
+
+    assert kinds(taken(way, moves, stays, patient=False)) == [Unread, Taken]
+    assert way.log.came == [Came(FLOW, a_body(2))] and routes.waited == 0
+    assert kinds(taken(way, moves)) == [Taken], "the first time it was not counted"
+    assert way.log.came[1:] == [Came(FAN, a_body(1))] and routes.waited == 1
+
+
+def test_where_it_cannot_be_asked_whether_something_moves_nothing_is_promised() -> None:
+    way = PlayedIngest(Catalog(), routes=(routes := OneMoves()))
+    parts = a_part((FAN, a_body(1))), a_part((FLOW, a_body(2)))
+    known(way, *parts, routes=routes)
+    with mock.patch.object(routes, "now", side_effect=Unavailable("Postgres is away")):
+        found = taken(way, *parts, patient=False)
+
+    assert kinds(found) == [Unavailable] * 2 and way.log.came == []
 
 
 @pytest.mark.parametrize("parts", [[], [a_part()], [a_part(), a_part((FLOW, b""))]])
