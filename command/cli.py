@@ -91,8 +91,14 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="only this: go on with the log as it is, where it has lost what is stored of it",
     )
+    doctor.add_argument(
+        "--worker",
+        action="store_true",
+        help="only this: what a machine needs that computes for a Spark on several",
+    )
     options.add(group, _command)
     _add_backup(group)
+    _add_pack(group)
     _add_monitoring(group)
     spark.add(group, _command)
     cluster.add(group, _command)
@@ -193,6 +199,23 @@ def _add_backup(group: Any) -> None:
         "on the way may be begun again.",
     )
     restore.add_argument("file", metavar="FILE", type=Path)
+
+
+def _add_pack(group: Any) -> None:
+    pack = _command(
+        group,
+        "pack",
+        "write the environment that Spark's workers need to a file",
+        commands.pack,
+        "For machines with a Spark and this version of Python, and without this package: "
+        "`spark_archive` names the file to the pipeline. Or unpack it, and run what is in `bin`.",
+    )
+    pack.add_argument("file", metavar="FILE", type=Path, help="it has to end with .tar.gz")
+    pack.add_argument(
+        "--spark",
+        action="store_true",
+        help="with Spark's jars, for `bin/servioticy spark worker` on machines without a Spark",
+    )
 
 
 def _add_monitoring(group: Any) -> None:

@@ -117,7 +117,25 @@ def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     require("platform")
     from command import doctor
 
-    return doctor.accept_log_loss(settings) if parsed.accept_log_loss else doctor.run(settings)
+    if parsed.worker and parsed.accept_log_loss:
+        raise SettingsError("--worker and --accept-log-loss are each for themselves")
+    if parsed.accept_log_loss:
+        return doctor.accept_log_loss(settings)
+    if not parsed.worker:
+        return doctor.run(settings)
+    from command import worker_machine
+
+    return doctor.told(worker_machine.examine(settings))
+
+
+def pack(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Write the environment of workers to a file, and print its sum."""
+    require("pipeline")
+    from command.packing import packed
+
+    digest = packed.pack(settings, parsed.file, with_spark=parsed.spark)
+    _say(f"{digest}  {parsed.file}")
+    return 0
 
 
 def backup(parsed: argparse.Namespace, settings: Settings) -> int:

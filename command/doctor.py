@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +55,12 @@ class Check:
 
 def run(settings: Settings) -> int:
     """Print every check as a table; the exit code, 1 if any failed."""
-    checks = list(examine(settings))
+    return told(examine(settings))
+
+
+def told(found: Iterable[Check]) -> int:
+    """Print the checks; the exit code, 1 if any failed."""
+    checks = list(found)
     show(checks, terminal.console(sys.stdout))
     return int(not all(check.ok for check in checks))
 
@@ -98,23 +103,23 @@ def examine(settings: Settings) -> Iterator[Check]:
         f"{version.major}.{version.minor}.{version.micro}",
         "use Python 3.11 or 3.12: `make clean`, then `make setup PYTHON=python3.12`",
     )
-    yield _javascript(settings)
-    yield _sandbox(settings)
-    yield _operators(settings)
+    yield javascript_parts(settings)
+    yield sandbox_layers(settings)
+    yield operator_layers(settings)
     if settings.operators.transport == "queue":
         yield _queues(settings)
-    yield _java(settings)
+    yield java_found(settings)
     yield _jars(settings)
-    yield _disk(settings)
+    yield disk_room(settings)
     yield from _own_ports(settings)
     if os.geteuid() == 0 and not settings.store.dsn:
         yield _user_namespaces()
     if settings.store.dsn:
-        yield _reachable("postgres", *_postgres_address(settings.store.dsn), "SERVIOTICY_DSN")
+        yield reachable("postgres", *postgres_address(settings.store.dsn), "SERVIOTICY_DSN")
     for server in filter(None, settings.log.bootstrap_servers.split(",")):
         host, _, port = server.strip().partition(":")
         number = int(port) if port.isdecimal() else KAFKA_PORT
-        yield _reachable("kafka", host, number, "SERVIOTICY_BOOTSTRAP_SERVERS")
+        yield reachable("kafka", host, number, "SERVIOTICY_BOOTSTRAP_SERVERS")
     yield from _log(where.of(settings))
 
 
@@ -157,7 +162,7 @@ def _log(settings: Settings) -> Iterator[Check]:
         yield Check("log", True, places)
 
 
-def _sandbox(settings: Settings) -> Check:
+def sandbox_layers(settings: Settings) -> Check:
     """Which layers of the sandbox this machine allows."""
     try:
         pool = sandbox_pool(settings)
@@ -180,7 +185,7 @@ def _sandbox(settings: Settings) -> Check:
     return Check("sandbox", True, f"{active}; not here: {missing}" if missing else active)
 
 
-def _operators(settings: Settings) -> Check:
+def operator_layers(settings: Settings) -> Check:
     """Which layers around tenants' own programs this machine allows."""
     if settings.operators.docker:
         return _containers(settings)
@@ -234,7 +239,7 @@ def _queues(settings: Settings) -> Check:
             server.close()
 
 
-def _javascript(settings: Settings) -> Check:
+def javascript_parts(settings: Settings) -> Check:
     """Whether the sandbox's downloaded parts are here, and what they are."""
     folder = javascript.folder(settings)
     if damaged := javascript.damaged(settings):
@@ -250,7 +255,8 @@ def _javascript(settings: Settings) -> Check:
     return Check("javascript", True, f"{here} in {folder}{lack}")
 
 
-def _java(settings: Settings) -> Check:
+def java_found(settings: Settings) -> Check:
+    """Whether there is a Java that will do."""
     try:
         found = java.find(settings)
     except SetupError as error:
@@ -272,7 +278,8 @@ def _jars(settings: Settings) -> Check:
     return Check("jars", True, f"complete in {settings.embedded.jars_path}")
 
 
-def _disk(settings: Settings) -> Check:
+def disk_room(settings: Settings) -> Check:
+    """Whether there is room for what the platform writes."""
     folder = settings.data_path
     while not folder.exists():
         folder = folder.parent
@@ -307,7 +314,8 @@ def _user_namespaces() -> Check:
     )
 
 
-def _postgres_address(dsn: str) -> tuple[str, int]:
+def postgres_address(dsn: str) -> tuple[str, int]:
+    """Return host and port that a DSN names, the first of several."""
     if "://" in dsn:
         first = urlsplit(re.sub(r",[^/@]*(?=/|$)", "", dsn))  # of several: of a standby, too
         return first.hostname or "localhost", first.port or POSTGRES_PORT
@@ -316,7 +324,8 @@ def _postgres_address(dsn: str) -> tuple[str, int]:
     return host.split(",")[0], int(port.split(",")[0])
 
 
-def _reachable(name: str, host: str, port: int, setting: str) -> Check:
+def reachable(name: str, host: str, port: int, setting: str) -> Check:
+    """Whether something listens there; `setting` is what names it."""
     if host.startswith("/"):
         exists = (Path(host) / f".s.PGSQL.{port}").exists()
         return Check(name, exists, f"socket in {host}", f"start it, or correct {setting}")

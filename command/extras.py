@@ -10,6 +10,7 @@ from servioticy.errors import SetupError
 
 OURS = "servioticy"
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?")
+PINNED = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])? *== *([\w.!+]+)$")
 EXTRA = re.compile(r"extra *== *[\"']([\w-]+)[\"']")
 
 
@@ -35,6 +36,16 @@ def packages(extra: str) -> Iterator[str]:
             yield named[1]
         for other in (named[2] or "").split(",") if named[1] == OURS else ():
             yield from packages(other)
+
+
+def pinned(extra: str) -> dict[str, str]:
+    """Return the packages that an extra brings in one version alone, and those."""
+    wanted = set(packages(extra))
+    found = {}
+    for line in metadata.requires(OURS) or ():
+        if exact := PINNED.match(line.partition(";")[0].strip()):
+            found[exact[1]] = exact[2]
+    return {name: version for name, version in found.items() if name in wanted}
 
 
 def _installed(name: str) -> bool:

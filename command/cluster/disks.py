@@ -13,17 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from sysconfig import get_path
 
-import command as room
+from command.packing.installed import HERE, OURS
 from servioticy.settings import Settings
 
 SCRATCH = "scratch"
 MOUNTED = Path("/mnt")
 """Emptied for a worker, and what is its own is put there."""
-OURS = (
-    *("servioticy", "operators", "ingest", "monitoring", "pipeline", "sandbox", "schemas"),
-    *("command", "deploy", "api", "delivery", "broker", "functions", "benchmarks"),
-)
-CHECKOUT = Path(room.__file__).parents[1]
+CHECKOUT = HERE
 PACKAGES = Path(get_path("purelib"))
 
 

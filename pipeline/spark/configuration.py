@@ -45,6 +45,9 @@ _ELSEWHERE = {
 
 _OWN_PLACES = f"spark.executorEnv.{OWN_PLACES}"
 
+UNPACKED = "servioticy"
+"""Where a packed environment is, below the folder that an executor works in."""
+
 ADDED = 8
 """Partitions that may be added before a local Spark has to be started again."""
 
@@ -87,6 +90,16 @@ def _elsewhere(settings: Spark, jars: Sequence[Path]) -> dict[str, str]:
         # Of others a worker of ours says so itself.
         **({_OWN_PLACES: "1"} if settings.master.startswith(("k8s://", "yarn")) else {}),
         **_ELSEWHERE,
+        **(_packed(settings.archive) if settings.archive else {}),
+    }
+
+
+def _packed(archive: str) -> dict[str, str]:
+    """What has executors fetch and unpack a packed environment, each in its own folder."""
+    # It says by itself that places are the executor's (command/packing/python.sh).
+    return {
+        "spark.archives": f"{Path(archive).absolute()}#{UNPACKED}",
+        "spark.pyspark.python": f"./{UNPACKED}/bin/python",
     }
 
 

@@ -33,6 +33,9 @@ def check(settings: Settings, environment: Mapping[str, str] = os.environ) -> No
             f"spark_master = {master}: it has to be spark://HOST:PORT, k8s://https://HOST:PORT, "
             "yarn, or empty"
         )
+    archive = settings.spark.archive
+    if archive and not Path(archive).is_file():
+        raise SettingsError(f"spark_archive = {archive}: there is no such file on this machine")
     of: Callable[[Settings, Mapping[str, str]], Iterator[str]]
     if master.startswith("k8s://"):
         of = _of_kubernetes
@@ -103,10 +106,10 @@ def _of_yarn(settings: Settings, environment: Mapping[str, str]) -> Iterator[str
     if not any((each / "yarn-site.xml").is_file() for each in found):
         yield "HADOOP_CONF_DIR or YARN_CONF_DIR, a folder with yarn-site.xml, in its environment"
     archives = conf.get("spark.archives") or conf.get("spark.yarn.dist.archives")
-    if not archives and not conf.get("spark.pyspark.python"):
+    if not (archives or settings.spark.archive or conf.get("spark.pyspark.python")):
         yield (
-            "a Python on the nodes: a packed environment (spark.archives, and "
-            "spark.pyspark.python inside of it), or spark.pyspark.python where it is installed"
+            "a Python on the nodes: a packed environment (spark_archive, made by `servioticy "
+            "pack`), or spark.pyspark.python in spark_conf where it is installed"
         )
     for each in (archives or "").split(","):
         file = each.partition("#")[0]

@@ -67,6 +67,14 @@ class Log:
     partitions: Annotated[int, Meta(ge=1, le=10_000)] = setting(
         1, "partitions of the topics: those that are missing are added, none is taken away"
     )
+    replication_factor: Annotated[int, Meta(ge=0, le=32)] = setting(
+        0, "brokers that hold each new topic; 0: as many as the broker has for its default"
+    )
+    min_insync_replicas: Annotated[int, Meta(ge=0, le=32)] = setting(
+        0,
+        "so many of them have to have what is acknowledged, else nothing is taken; raised where a "
+        "topic has less; 0: as the broker has it",
+    )
     topic_prefix: Prefix = setting("", "put before every topic's name, to share a broker")
     log_retention_days: Annotated[int, Meta(ge=1, le=36_500)] = setting(
         30, "how long the broker keeps updates at least: who is away for longer misses some"
@@ -159,6 +167,12 @@ class Spark:
     )
     java_options: str = setting(
         "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData", "options of the driver's Java"
+    )
+    archive: str = setting(
+        "",
+        "archive made by `servioticy pack`, which executors get from the driver; empty: they have "
+        "an environment of their own",
+        place=True,
     )
     conf: SparkConf = setting(
         {},

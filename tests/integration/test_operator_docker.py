@@ -180,9 +180,9 @@ def test_doctor_tells_whether_the_image_is_there(docker: FakeDocker) -> None:
     """With what to do where it is not, and where there is no Docker at all."""
     docker.images = {IMAGE}
     asked = {"operators_docker": docker.path, "operators_image": IMAGE}
-    there = doctor._operators(changed(Settings(), **asked))
-    absent = doctor._operators(changed(Settings(), **asked | {"operators_image": "other:2"}))
-    nowhere = doctor._operators(changed(Settings(), operators_docker="/nowhere/docker.sock"))
+    there = doctor.operator_layers(changed(Settings(), **asked))
+    absent = doctor.operator_layers(changed(Settings(), **asked | {"operators_image": "other:2"}))
+    nowhere = doctor.operator_layers(changed(Settings(), operators_docker="/nowhere/docker.sock"))
 
     assert (there.ok, there.detail) == (True, f"in containers of {IMAGE}, by Docker")
     assert (absent.ok, absent.detail) == (False, "Docker: No such image: other:2")

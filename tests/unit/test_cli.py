@@ -27,6 +27,7 @@ COMMANDS = [
         "rebalance",
         "tenant",
         "doctor",
+        "pack",
         "tail",
         "bench",
         "backup",

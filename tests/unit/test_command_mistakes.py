@@ -41,6 +41,7 @@ WORDS = {
     "monitoring remove": ["any"],
     "backup": ["{folder}/made.backup"],
     "restore": ["{folder}/made.backup"],
+    "pack": ["{folder}/made.tar.xz"],
     "spark worker": ["spark://127.0.0.1:7077"],
     "cluster cut": ["worker-1"],
     "cluster slow": ["store", "20"],

@@ -32,7 +32,7 @@ def test_a_program_without_acorn_says_what_to_do(program: str, tmp_path: Path) -
 
 
 def test_the_doctor_names_both_parts() -> None:
-    found = doctor._javascript(load())
+    found = doctor.javascript_parts(load())
 
     assert found.ok
     assert "acorn 8.19.0" in found.detail
@@ -41,7 +41,7 @@ def test_the_doctor_names_both_parts() -> None:
 
 def test_the_doctor_misses_acorn(tmp_path: Path) -> None:
     settings = load({}, {"javascript": str(tmp_path)})
-    checks = [doctor._javascript(settings), doctor._sandbox(settings)]
+    checks = [doctor.javascript_parts(settings), doctor.sandbox_layers(settings)]
 
     assert [check.ok for check in checks] == [False, False]
     assert all("acorn.js" in check.detail for check in checks)

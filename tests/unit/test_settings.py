@@ -214,7 +214,7 @@ def test_operations_page_has_the_table_of_settings() -> None:
 
 def test_what_is_of_a_machine_says_so() -> None:
     """A worker of Spark has its own of these: pipeline/spark/here.py."""
-    words = re.compile(r"(an? )?(PEM file|TOML file|folder\b|socket of|cgroup)")
+    words = re.compile(r"(an? )?(PEM file|TOML file|archive|folder\b|socket of|cgroup)")
     described = {name for name, each in DECLARED.items() if words.match(each.doc)}
 
     assert described == {name for name, each in DECLARED.items() if each.place}
