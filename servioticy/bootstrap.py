@@ -21,7 +21,7 @@ from servioticy.doors.certificate import Certificate, Files
 from servioticy.errors import SettingsError, Unavailable
 from servioticy.identity.console_sessions import ConsoleSessions
 from servioticy.identity.issuers import with_persons
-from servioticy.messaging.admin import ensure_topics, topic_id
+from servioticy.messaging.admin import Replicas, ensure_topics, topic_id
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader, LogEnds, wait_until_led
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
@@ -287,8 +287,15 @@ def topics(settings: Settings) -> Topics:
 
 
 def make_topics(settings: Settings) -> None:
-    """Make the topics that do not exist yet. Raises Unavailable."""
-    ensure_topics(kafka(settings), topics(settings), settings.log.partitions)
+    """Make the topics that do not exist yet. Raises Unavailable, and SettingsError."""
+    own = settings.log
+    if 0 < own.replication_factor < own.min_insync_replicas:
+        raise SettingsError(
+            f"min_insync_replicas = {own.min_insync_replicas}: expected at most "
+            f"replication_factor, {own.replication_factor}, or nothing would ever be taken"
+        )
+    replicas = Replicas(own.replication_factor, own.min_insync_replicas)
+    ensure_topics(kafka(settings), topics(settings), own.partitions, replicas)
 
 
 def log_ends(settings: Settings) -> LogEnds:

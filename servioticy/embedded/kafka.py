@@ -9,8 +9,9 @@ import socket
 import struct
 import subprocess
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from servioticy.embedded import jars, java, shared_classes
 from servioticy.embedded import tcp_ports as ports
@@ -72,6 +73,20 @@ rootLogger.appenderRef.console.ref=console
 LOGGING_JARS = ("log4j-api-2*", "log4j-core-2*", "log4j-slf4j2-impl-2*", "slf4j-api-2*")
 
 
+def new_identity() -> str:
+    """Return one of a new Kafka."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+
+
+class Member(NamedTuple):
+    """One of several nodes of one Kafka: what is true of it, and of no broker that is alone."""
+
+    identity: str
+    """Of the whole Kafka: each of its nodes is formatted with it."""
+    properties: Mapping[str, str]
+    """They win over ours."""
+
+
 class EmbeddedKafka:
     """One broker in one folder; its ports, identity and logs live there."""
 
@@ -83,13 +98,15 @@ class EmbeddedKafka:
         added: Added = NOTHING_ADDED,
         host: str = ports.LOOPBACK,
         features: Sequence[str] = (),
+        member: Member | None = None,
     ) -> None:
         """`recording`: the file for its classes that it writes when it ends.
 
         `added`: what its Java is begun with as well. `host`: the address to listen on.
         `features`: of Kafka, each as NAME=VERSION, that a new broker has in another version than
-        is usual.
+        is usual. `member`: it is one of several.
         """
+        self._member = member
         self._data = data
         self._host = host
         self._features = features
@@ -116,6 +133,8 @@ class EmbeddedKafka:
             host=self._host, port=self._port, controller=controller, logs=logs
         )
         configuration += FLUSH[self._settings.embedded.broker_flush]
+        if self._member is not None:
+            configuration += "".join(f"{k}={v}\n" for k, v in self._member.properties.items())
         self._properties.write_text(configuration, encoding="utf-8")
         self._logging.write_text(LOGGING, encoding="utf-8")
         formatted = self._data / "formatted"
@@ -151,7 +170,7 @@ class EmbeddedKafka:
             return False
 
     def _format(self) -> str:
-        identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        identity = self._member.identity if self._member is not None else new_identity()
         words = ["format", f"--cluster-id={identity}", "--config", str(self._properties)]
         words += [word for each in self._features for word in ("--feature", each)]
         done = subprocess.run(

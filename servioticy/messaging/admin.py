@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
@@ -18,38 +19,78 @@ from servioticy.messaging.consumer import wait_until_led
 log = logging.getLogger("servioticy.messaging")
 
 
-def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) -> None:
+IN_STEP = "min.insync.replicas"
+
+
+class Replicas(NamedTuple):
+    """On how many brokers a topic is; 0: as the brokers have it for their default."""
+
+    factor: int = 0
+    in_step: int = 0
+    """So many have to have a message before it is acknowledged."""
+
+
+AS_THE_BROKER_HAS_IT = Replicas()
+
+
+def ensure_topics(
+    connection: KafkaConnection,
+    topics: Topics,
+    partitions: int,
+    replicas: Replicas = AS_THE_BROKER_HAS_IT,
+) -> None:
     """Make the topics that do not exist yet; existing ones get partitions that they lack.
 
     New ones can be used when this returns. An existing topic that takes smaller messages than
-    it needs, or keeps them for a shorter time, is told to do better. Partitions are never taken
-    away, and `updates` gets them last: what is computed in a new one has where to go then. Raises
+    it needs, keeps them for a shorter time, or acknowledges what fewer brokers have, is told to
+    do better; on how many brokers it is stays as it is. Partitions are never taken away, and
+    `updates` gets them last: what is computed in a new one has where to go then. Raises
     Unavailable where the broker does not answer.
     """
+    in_step = {IN_STEP: replicas.in_step} if replicas.in_step else {}
+    least = {name: {**own, **in_step} for name, own in topics.least.items()}
     with _client(connection) as client:
         existing = set(client.list_topics())
         wanted = [
             NewTopic(
                 name,
                 num_partitions=partitions,
-                replication_factor=-1,
+                replication_factor=replicas.factor or -1,
                 topic_configs={
-                    **_as_text(least),
+                    **_as_text(own),
                     # One clock for all: what was emitted is looked up by the log's time.
                     "message.timestamp.type": "LogAppendTime",
                 },
             )
-            for name, least in topics.least.items()
+            for name, own in least.items()
             if name not in existing
         ]
         if wanted:
             with suppress(TopicAlreadyExistsError):  # another program made them meanwhile
                 client.create_topics(wanted)
             wait_until_led(connection, [each.name for each in wanted], partitions)
-        if there := {name: least for name, least in topics.least.items() if name in existing}:
-            _raise_limits(client, there)
+        if there := {name: own for name, own in least.items() if name in existing}:
+            _raise_limits(client, _possible(client, there, replicas))
             for name in sorted(there, key=topics.updates.__eq__):
                 _grow(client, connection, name, partitions)
+
+
+def _possible(
+    client: KafkaAdminClient, wanted: Mapping[str, Mapping[str, int]], replicas: Replicas
+) -> Mapping[str, Mapping[str, int]]:
+    """Return what existing topics can be told: one that is on fewer brokers than have to have a
+    message would take nothing any more. That is said, as others have to move it."""
+    found = {
+        each["name"]: min(len(part["replica_nodes"]) for part in each["partitions"])
+        for each in client.describe_topics([*wanted])
+    }
+    least = max(replicas.factor, replicas.in_step)
+    if few := {name: number for name, number in found.items() if number < least}:
+        log.warning("topic_replicas_few", extra={"topics": few, "wanted": least})
+    return {
+        name: {what: n for what, n in own.items() if what != IN_STEP or n <= found[name]}
+        for name, own in wanted.items()
+    }
 
 
 def _grow(

@@ -14,10 +14,11 @@ from confluent_kafka import KafkaException, Message, Producer
 from servioticy.domain.letters import clipped
 from servioticy.domain.records import LogRecord, write
 from servioticy.domain.topics import Topics
-from servioticy.errors import Unavailable
+from servioticy.errors import ServioticyError, Unavailable
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.failures import meaning
 from servioticy.messaging.gaps import Gaps
+from servioticy.messaging.replicas_behind import ReplicasBehind
 from servioticy.messaging.sending import SAFE, Partitions, check_size
 
 log = logging.getLogger("servioticy.messaging")
@@ -45,6 +46,7 @@ class LogWriter:
         }
         self._producer = Producer(self._configuration)
         self._partitions = Partitions(self._topic)
+        self._behind = ReplicasBehind(self._topic)
         self._gaps = Gaps()
         self.others_at = self._gaps.others_at
         self._renewed_at = -RENEWAL_SECONDS
@@ -79,10 +81,10 @@ class LogWriter:
         except (BufferError, KafkaException) as error:
             raise meaning(error, "a record of the log") from error
         if not done.wait(self._timeout + 1):
-            raise Unavailable("the broker did not acknowledge in time")
+            raise self._late()
         failure, offset = result[0]
         if failure is not None:
-            raise meaning(failure, "a record of the log")
+            raise self._refused(failure)
         return offset
 
     def append_all(self, records: Sequence[tuple[int, LogRecord]]) -> None:
@@ -108,9 +110,23 @@ class LogWriter:
                 if "_error" in each:
                     raise meaning(each["_error"], "a record of the log")
         if not waiting.done.wait(self._timeout + 1):
-            raise Unavailable("the broker did not acknowledge in time")
+            raise self._late()
         if waiting.failure is not None:
-            raise meaning(waiting.failure, "a record of the log")
+            raise self._refused(waiting.failure)
+
+    def _late(self) -> Unavailable:
+        return Unavailable(f"the broker did not acknowledge in time{self._why()}")
+
+    def _refused(self, failure: object) -> ServioticyError:
+        """What it means; of what is only late, with what the brokers tell."""
+        found = meaning(failure, "a record of the log")
+        if not isinstance(found, Unavailable):
+            return found
+        return meaning(failure, f"a record of the log{self._why()}")
+
+    def _why(self) -> str:
+        why = self._behind.why(self._producer)
+        return f" ({why})" if why else ""
 
     def close(self) -> None:
         """Wait for what is under way and stop."""

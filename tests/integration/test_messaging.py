@@ -26,7 +26,7 @@ from servioticy.domain.records import (
 from servioticy.domain.topics import DAY_MS, MAX_MESSAGE, RETENTION, Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
-from servioticy.messaging.admin import _client, ensure_topics
+from servioticy.messaging.admin import IN_STEP, Replicas, _client, ensure_topics
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
@@ -352,3 +352,22 @@ def test_what_the_broker_has_dropped_is_told(
     assert [each.record.timestamp for each in page.records] == [6, 7, 8, 9]
     (told,) = (each for each in caplog.records if each.message == "emitted_updates_missing")
     assert (told.__dict__["from"], told.__dict__["to"]) == (2, 6)
+
+
+def test_topics_are_told_how_many_brokers_have_to_have_a_message(
+    real_kafka: EmbeddedKafka, topic_prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of one broker alone no topic can have two: those that are there stay as they were."""
+    caplog.set_level("WARNING", "servioticy.messaging")
+    made = Topics(f"{topic_prefix}in-step-")
+    connection = KafkaConnection(real_kafka.bootstrap_servers)
+    ensure_topics(connection, made, 1, Replicas(1, 1))
+
+    ensure_topics(connection, made, 1, Replicas(0, 2))
+
+    assert limit(real_kafka, made.updates, what=IN_STEP) == 1
+    told = [each for each in caplog.records if each.message == "topic_replicas_few"]
+    assert told
+    assert set(told[0].__dict__["topics"]) == set(made.least)
+    with pytest.raises(Unavailable, match="refuses"):
+        ensure_topics(connection, Topics(f"{topic_prefix}three-"), 1, Replicas(3, 2))
