@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from importlib import resources
 
-from servioticy.errors import SetupError
+import psycopg2
+import psycopg2.errors
+
+from servioticy.errors import SetupError, Unavailable
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 from servioticy.storage.roles import make_roles
@@ -17,19 +21,52 @@ from servioticy.storage.roles import make_roles
 _LOCK = 7_305_808_869_231  # any number that only migrations use
 
 
-def migrate(database: Database, only: Collection[str] | None = None) -> list[str]:
+LOCK_SECONDS = 2.0
+"""So long a change of a table waits for who uses it: all who come after it wait behind it."""
+PAUSE_SECONDS = 0.5
+"""In which those get on."""
+TRY_SECONDS = 300.0
+
+
+def migrate(
+    database: Database,
+    only: Collection[str] | None = None,
+    try_seconds: float = TRY_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[str]:
     """Apply what is missing and return its names. Safe to run at the same time twice.
 
     `only` these files, by their names; others may have been applied.
 
+    Whoever works meanwhile goes on: a table that is not to be had at once is asked for again, and
+    nobody else waits behind us for longer than LOCK_SECONDS.
+
     Raises SetupError, and changes nothing, where a file differs from what was applied under its
     name: the schema then is not the one that the programs expect; and where the roles of the
-    programs cannot be made, or would pass row level security.
+    programs cannot be made, or would pass row level security. Raises Unavailable where a table was
+    not to be had for `try_seconds`.
     """
+    until = clock() + try_seconds
+    while True:
+        try:
+            return _migrate(database, only)
+        except Unavailable as error:
+            if not isinstance(error.__cause__, psycopg2.errors.LockNotAvailable):
+                raise
+            if clock() >= until:
+                raise Unavailable(
+                    f"a table is in use for longer than {try_seconds:g} s, by a back-up or a long "
+                    "transaction: nothing was changed; migrate again when that is over"
+                ) from error
+        time.sleep(PAUSE_SECONDS)
+
+
+def _migrate(database: Database, only: Collection[str] | None) -> list[str]:
     sql = queries("migrations")
     applied = []
     with database.transaction():
         database.rows(sql["lock"], {"key": _LOCK})
+        database.rows(sql["wait_no_longer"], {"wait": f"{int(LOCK_SECONDS * 1000)}ms"})
         make_roles(database)
         database.rows(sql["see_all_or_fail"])
         database.rows(sql["prepare"])

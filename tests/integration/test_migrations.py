@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import subprocess
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
+from pathlib import Path
 
 import orjson
 import pytest
 from told_schema import told_schema
 
 from servioticy.embedded.postgres import binary
-from servioticy.errors import SetupError
+from servioticy.errors import SetupError, Unavailable
 from servioticy.ports.batches import Batch, StoredUpdate
 from servioticy.storage import migrations
 from servioticy.storage.database import Database
@@ -277,3 +280,56 @@ def test_documents_go_on_to_mean_the_owners_of_operators_that_they_meant(
 
     found = dict(empty.rows("SELECT service_object, operator_owners FROM definitions"))
     assert found == {"a": {"acme": 1, 'a "b" é': 2}, "b": None, "c": {"acme": 1}}
+
+
+LATER = "9999_later.sql"
+EXPANDING = "ALTER TABLE service_objects ADD COLUMN later text;"
+
+
+@pytest.fixture
+def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A migration that changes a table which is in use."""
+    (tmp_path / LATER).write_text(EXPANDING)
+    files = migrations._files()
+    monkeypatch.setattr(migrations, "_files", lambda: [*files, tmp_path / LATER])
+
+
+@pytest.fixture
+def reader(dsn: str) -> Iterator[Database]:
+    """Who reads a table in a transaction that does not end, as a back-up does."""
+    found = Database(dsn)
+    with found.transaction():
+        found.rows("SELECT count(*) FROM service_objects")
+        yield found
+    found.close()
+
+
+def test_nobody_waits_behind_a_migration_that_waits(
+    later: None, reader: Database, database: Database, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the back-up is over it has asked in vain, and others have read in between."""
+    monkeypatch.setattr(migrations, "LOCK_SECONDS", 0.2)
+    with ThreadPoolExecutor(1) as beside:
+        migrating = beside.submit(migrations.migrate, database)
+        other, longest = Database(dsn), 0.0
+        for _ in range(20):
+            began = time.monotonic()
+            other.rows("SELECT count(*) FROM service_objects")
+            longest = max(longest, time.monotonic() - began)
+            time.sleep(0.05)
+        other.close()
+        assert not migrating.done()
+        reader.rows("COMMIT")
+
+        assert migrating.result() == [LATER]
+    assert longest < 5.0  # it waits for the lock, not for the back-up
+
+
+def test_a_table_that_is_never_to_be_had_is_told(
+    later: None, reader: Database, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "LOCK_SECONDS", 0.1)
+
+    with pytest.raises(Unavailable, match="a back-up or a long transaction: nothing was changed"):
+        migrations.migrate(database, try_seconds=0.3)
+    assert LATER not in migrations.applied(database)

@@ -134,6 +134,23 @@ def test_pods_are_not_root_and_hold_no_more_rights_than_they_need() -> None:
             assert "memory" in each["resources"]["limits"]
 
 
+def test_what_clients_reach_goes_on_until_no_service_sends_them_there() -> None:
+    """A rolled release would else refuse connections, at each pod."""
+    reached = {each["metadata"]["name"] for each in _of("Service") if _faces_clients(each)}
+    assert reached == {f"servioticy-{each}" for each in ("api", "delivery", "broker")}
+
+    for each in _of("Deployment"):
+        pod = each["spec"]["template"]["spec"]
+        for container in pod["containers"]:
+            waits = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {})
+            assert (waits.get("seconds", 0) > 0) is (each["metadata"]["name"] in reached)
+            assert waits.get("seconds", 0) < pod["terminationGracePeriodSeconds"] / 2
+
+
+def _faces_clients(service: dict[str, Any]) -> bool:
+    return bool(service["spec"].get("clusterIP") != "None")
+
+
 def test_kubernetes_does_not_set_our_settings_by_itself() -> None:
     """Of a Service `servioticy-api` it would make SERVIOTICY_API_PORT=tcp://10.0.0.1:8080."""
     services = [each["metadata"]["name"] for each in _of("Service")]

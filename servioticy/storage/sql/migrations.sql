@@ -1,6 +1,9 @@
 -- lock --
 SELECT pg_advisory_xact_lock(%(key)s);
 
+-- wait_no_longer --
+SELECT set_config('lock_timeout', %(wait)s, true);
+
 -- see_all_or_fail --
 -- A migration from which row level security would hide rows fails, and does not change some only.
 SET LOCAL row_security = off;
