@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from benchmarks import ground
+from benchmarks import ground, processes
 from benchmarks.border.watcher import Watcher
 from benchmarks.connection import Connection, NoAnswer
 from command.platform import Platform
@@ -32,6 +32,10 @@ from servioticy.supervisor.program import Event
 from servioticy.supervisor.supervisor import HEALTHY_SECONDS
 
 PROGRAMS = ("pipeline", "kafka", "postgres")
+WORKER = "worker"
+"""Spark's Python that computes a partition: its task is begun again at the first offset of Spark's
+batch, which may be `batch_seconds` old."""
+_FORKED = "-m pipeline.spark.daemon"
 DEVICES = 25
 AGAIN_SECONDS = 0.05
 """Between two PUTs of an update that was not accepted."""
@@ -44,10 +48,13 @@ def run(settings: Settings, arguments: Sequence[str]) -> int:
     parser.add_argument("--rate", type=float, default=50.0, help="updates a second, in all")
     parser.add_argument("--times", type=int, default=3, help="each program is killed")
     parser.add_argument("--only", nargs="+", default=PROGRAMS, help="the programs to kill")
+    parser.add_argument(
+        "--after", type=float, default=0.0, help="seconds that a program has run before, at least"
+    )
     parser.add_argument("--steps", action="store_true", help="tell what is noted meanwhile, too")
     options = parser.parse_args(arguments)
     with ground.folder(settings) as own:
-        bench = _Bench(own, options.rate, options.steps)
+        bench = _Bench(own, options.rate, options.steps, options.after)
         return bench.run([name for _ in range(options.times) for name in options.only])
 
 
@@ -103,8 +110,9 @@ class _Watched(NamedTuple):
 class _Bench:
     """A platform, who sends to it, and what is noted of it."""
 
-    def __init__(self, settings: Settings, rate: float, steps: bool) -> None:
+    def __init__(self, settings: Settings, rate: float, steps: bool, after: float) -> None:
         self._steps = steps
+        self._after = max(after, HEALTHY_SECONDS + 1)
         self._pause = DEVICES / rate
         self._events: list[tuple[float, str]] = []
         self._platform = Platform(settings, self._note)
@@ -146,22 +154,36 @@ class _Bench:
 
     def _wait_until_healthy(self, program: str) -> None:
         """Else the supervisor holds it for one that cannot live, and waits before it starts it."""
-        while time.time() - self._platform.supervisor.since()[program] < HEALTHY_SECONDS + 1:
+        of = "pipeline" if program == WORKER else program
+        while time.time() - self._platform.supervisor.since()[of] < self._after:
             time.sleep(0.1)
 
     def _kill(self, program: str, watched: Sequence[_Watched]) -> None:
         killed, clock = time.perf_counter(), time.time()
         self._events.clear()
-        os.kill(self._platform.supervisor.pids()[program], signal.SIGKILL)
+        for each in self._processes(program):
+            os.kill(each, signal.SIGKILL)
         back = _first(watched, killed)
         if back is None:
             print(f"{program}: nothing comes after {BACK_SECONDS:g} s", flush=True)
             return
         self._found.setdefault(program, []).append(back)
-        load = os.getloadavg()[0]
-        print(f"{program}: values flow after {back:.2f} s (load {load:.1f})", flush=True)
+        load, sent = os.getloadavg()[0], sum(len(each.device.accepted) for each in watched)
+        about = f"load {load:.1f}, {sent:,} updates so far"
+        print(f"{program}: values flow after {back:.2f} s ({about})", flush=True)
         if self._steps:
             self._tell(clock, clock + back)
+
+    def _processes(self, program: str) -> list[int]:
+        pids = self._platform.supervisor.pids()
+        if program != WORKER:
+            return [pids[program]]
+        found = [
+            each
+            for each in processes.tree(pids["pipeline"])
+            if _FORKED in " ".join(processes.command(each))
+        ]
+        return [each for each in found if not set(processes.tree(each)[1:]) & set(found)]
 
     def _end(self, watched: Sequence[_Watched]) -> int:
         """Stop sending; how many updates that were accepted have not come."""
