@@ -111,6 +111,9 @@ WHY = {
         "who reads again asks one page at a time, Beginnings one question a partition and moment"
     ),
     "servioticy/messaging/log_writer.py:LogWriter.__init__": OURS,
+    "servioticy/messaging/replicas_behind.py:ReplicasBehind.__init__": (
+        "asks once for all whom no broker has answered, half a second at most"
+    ),
     "servioticy/metrics/server.py:Server.__init__": OURS,
     "servioticy/often.py:NotTooOften._begin": BRIEF,
     "servioticy/tracebacks.py:Tracebacks._begin": BRIEF,
