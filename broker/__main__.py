@@ -13,14 +13,18 @@ from broker.ingesting import ingest
 from broker.lane import Lane
 from broker.listener import ENVELOPE_BYTES, BrokerTransport, Ports
 from broker.metrics import observe_broker
+from broker.names import Names
+from broker.passing_on import PassingOn
 from broker.receiver import TopicReceiver
 from delivery import serving
 from delivery.accounts import Accounts
 from delivery.actuations.queues import Queues
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.overrides import Overrides
+from delivery.admission.places_shared import SharedPlaces
 from delivery.admission.resting import Resting
 from delivery.admission.spending import Spending
+from delivery.peering import Peering
 from delivery.rest_api import Api
 from monitoring import following
 from servioticy import bootstrap
@@ -30,10 +34,11 @@ from servioticy.garbage import Garbage
 from servioticy.metrics import Registry, serve
 from servioticy.metrics.loop_lag import LoopLag
 from servioticy.settings import Settings
-from servioticy.settings.places import api_url
+from servioticy.settings.places import api_url, broker_peer_url
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.cursors import Deliverer, PostgresCursors
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.peers import PostgresPeers
 from servioticy.storage.quotas import PostgresQuotas
 from servioticy.storage.rates import PostgresRates
 from servioticy.storage.roles import Role
@@ -62,10 +67,13 @@ async def run(chosen: Settings) -> None:
     certificate = bootstrap.certificate(chosen, chosen.mqtt.client_ca)
     if chosen.mqtt.tls_port and certificate is None:
         raise SettingsError("mqtt_tls_port needs tls_certificate and tls_key, too")
-    api = Api(chosen.mqtt.api_url or api_url(chosen), bootstrap.trust_in_api(chosen, certificate))
-    broker = Broker(hub, history, api, lane)
+    trust = bootstrap.trust_in_api(chosen, certificate)
+    api = Api(chosen.mqtt.api_url or api_url(chosen), trust)
+    peering = Peering(PostgresPeers(quick))
+    names = Names(peering)
+    broker = Broker(hub, history, api, lane, names)
     topics = TopicReceiver(broker.exchange).receive
-    cursors = PostgresCursors(quick, Deliverer.BROKER)
+    cursors = PostgresCursors(quick, Deliverer.BROKER, broker_peer_url(chosen))
     receivers = {"pubsub": topics, "service": topics}
     feeds = hub.feeds(cursors, bootstrap.emitted_pages(chosen), receivers)
     ask = FairExecutor("actuations", THREADS).run
@@ -74,8 +82,11 @@ async def run(chosen: Settings) -> None:
     attach(broker.exchange, queues)
     reception = hub.reception
     places = {SOCKETS: reception.admitted, LIVE_SUBSCRIPTIONS: reception.subscriptions}
-    overrides = Overrides(quotas_given, places)
+    overrides, shared = Overrides(quotas_given, places), SharedPlaces(peering, places)
     largest = chosen.requests.max_body_bytes
+    passing_on = PassingOn(
+        broker, lambda: feeds.claim.elsewhere.get(0), trust, largest + ENVELOPE_BYTES
+    )
     bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_first)
     registry = Registry()
     observe_broker(hub, feeds, broker, queues, bridges, registry)
@@ -86,14 +97,25 @@ async def run(chosen: Settings) -> None:
     try:
         await api.start()
         await accounts.start()
-        for part in (queues, overrides, bridges):
+        for part in (queues, overrides, bridges, peering, names, shared, passing_on):
             part.start()
         ports = Ports(chosen.mqtt.port, chosen.mqtt.tls_port, certificate)
         await hub.start([BrokerTransport(broker, chosen.host, ports, largest)])
         await serving.read(chosen, hub, feeds, stop, "broker_ready")
     finally:
         # What takes from others ends first.
-        for ending in (bridges, feeds, queues, overrides, hub, accounts, api, lane):
+        for ending in (
+            bridges,
+            passing_on,
+            feeds,
+            queues,
+            overrides,
+            hub,
+            peering,
+            accounts,
+            api,
+            lane,
+        ):
             await ending.stop()
 
 

@@ -37,6 +37,8 @@ def attach(exchange: Exchange, queues: Queues) -> None:
 
     def came(subscription: Subscription) -> None:
         tenant, name = subscription.client.known.tenant, actuated(subscription.wanted.levels)
+        if subscription.client.is_passed_on:
+            return
         if subscription.wanted.is_everything:
             queues.came_for_all(tenant)
         elif name is not None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 import orjson
 
 from broker.claims import Claims, told
-from broker.client import Client, Subscription
+from broker.client import Client, Subscription, nothing_of
 from broker.exchange import Exchange
 from broker.lane import Lane
+from broker.names import Names
 from broker.outcomes import Outcome
 from broker.places import Places
 from broker.topics import OWN, Filter, read_filter
@@ -36,9 +38,6 @@ NOT_LISTENING = Refusal(400, f"Subscribe to {CLAIMS} first: the answer comes the
 
 log = logging.getLogger("servioticy.delivery")
 
-Name = tuple[int, tuple[str | None, str | None], str]
-"""A tenant, what the client's token is bound to, and what the client calls itself."""
-
 
 class LastUpdateReader(Protocol):
     """Knows the last stored update of each stream."""
@@ -50,7 +49,15 @@ class LastUpdateReader(Protocol):
 class Broker:
     """Lets clients in and out, and tells them what is theirs to know."""
 
-    def __init__(self, hub: Hub, last_updates: LastUpdateReader, api: Api, lane: Lane) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        last_updates: LastUpdateReader,
+        api: Api,
+        lane: Lane,
+        names: Names | None = None,
+    ) -> None:
+        """Without `names`, those of clients are known here alone."""
         self.hub = hub
         self.api = api
         self.lane = lane
@@ -64,7 +71,9 @@ class Broker:
         """Messages of clients that could not be taken."""
         self._last_updates = last_updates
         self._watches: dict[Subscription, Watch] = {}
-        self._named: dict[Name, Client] = {}
+        self._names = names or Names()
+        self.changed: Callable[[Client], None] = nothing_of
+        """Hears of each client that subscribes to something else than before, or goes."""
         self._stays: dict[object, Stay] = {}
         """Of clients that have said who they are, and of what they watch."""
 
@@ -84,8 +93,7 @@ class Broker:
         """Forget a client that is gone."""
         for name in list(client.subscriptions):
             self.unsubscribe(client, name)
-        for key in [each for each, held in self._keys(client) if held is client]:
-            del self._named[key]
+        self._names.leave(client)
         self.clients.pop(client, None)
         self._leave(client)
         client.gone()
@@ -119,10 +127,7 @@ class Broker:
         self.hub.reception.pending.remove(caller)
         client.identity = identity
         client.became_known()
-        for key, other in self._keys(client):
-            if other is not None:
-                other.close("another client of this name has connected")
-            self._named[key] = client
+        self._names.take(client)
 
     def _stay(self, client: Client, grounds: Grounds, what: object) -> None:
         self._stays[what] = self.hub.reception.stays.begin(grounds, client.dismiss)
@@ -131,14 +136,6 @@ class Broker:
         stay = self._stays.pop(what, None)
         if stay is not None:
             self.hub.reception.stays.leave(stay)
-
-    def _keys(self, client: Client) -> list[tuple[Name, Client | None]]:
-        """Return the place of its name, which is one of its own tenant's, and who has it."""
-        if client.identity is None or not client.name:
-            return []
-        identity = client.identity
-        key = (identity.tenant, identity.scope[:2], client.name)
-        return [(key, self._named.get(key))]
 
     async def subscribe(self, client: Client, name: str, text: str, qos: int) -> Subscription:
         """Return a subscription that gets what comes. Raises BadTopic, Refused."""
@@ -152,6 +149,7 @@ class Broker:
         subscription = client.subscribe(name, wanted, qos)
         if wanted.levels not in OWN:
             self.exchange.add(subscription)
+            self.changed(client)
         return subscription
 
     async def begin(self, subscription: Subscription, *, with_last: bool) -> None:
@@ -191,6 +189,7 @@ class Broker:
             return False
         if client.identity is not None:
             self.exchange.remove(subscription)
+            self.changed(client)
         watch = self._watches.pop(subscription, None)
         self._leave(subscription)
         if watch is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 from broker.topics import Filter
@@ -34,6 +35,10 @@ def nothing() -> None:
     """Nobody asks."""
 
 
+def nothing_of(_client: Client) -> None:
+    """Nobody asks what becomes of clients."""
+
+
 class Publication(NamedTuple):
     """A message on its way to whoever subscribes to its topic."""
 
@@ -57,6 +62,14 @@ class Publication(NamedTuple):
         return identity.scope.reaches(service_object, stream, Right.SUBSCRIBE)
 
 
+class Parting(Enum):
+    """For what kind of reason we end a connection."""
+
+    OURS = "the client may come again"
+    REFUSED = "it has no right to come again"
+    TAKEN_OVER = "another client of its name has come"
+
+
 class Outlet(Protocol):
     """How a client's protocol reaches it. No method waits."""
 
@@ -69,11 +82,8 @@ class Outlet(Protocol):
     def unsent_bytes(self) -> int:
         """Return how many bytes are kept for the client because it has not taken them yet."""
 
-    def close(self, why: str, *, refused: bool = False) -> None:
-        """Tell the client why, where its protocol can, and end the connection.
-
-        `refused`: it has no right to come again.
-        """
+    def close(self, why: str, parting: Parting = Parting.OURS) -> None:
+        """Tell the client why, where its protocol can, and end the connection."""
 
     def abort(self) -> None:
         """End the connection at once."""
@@ -95,8 +105,14 @@ class Subscription:
         self.client.send(self, "/".join((first, *levels[1:])), payload, taken, old=old)
 
     def wants(self, publication: Publication) -> bool:
-        """Tell whether a message matches. Answers to requests go to where those came from."""
+        """Tell whether a message matches.
+
+        Answers to requests go to where those came from, and of actuations each process asks for
+        those of its own clients.
+        """
         is_elsewhere = publication.only_for is not None and self.wanted.is_everything
+        if self.client.is_passed_on:
+            is_elsewhere = publication.only_for is not None or publication.actuated is not None
         return not is_elsewhere and self.wanted.takes(publication.levels)
 
 
@@ -111,6 +127,8 @@ class Client:
         """Set when nothing more may be sent to it."""
         self.became_known: Callable[[], None] = nothing
         """Hears when it is known who it is."""
+        self.is_passed_on = False
+        """Whether it is another process of the broker, for a client of its own."""
         self.waiting_bytes = 0
         """What it has sent, and nobody has worked on yet."""
         self._outlet = outlet
@@ -188,15 +206,19 @@ class Client:
             self._room.clear()
         self._backlog.update(self)
 
-    def close(self, why: str, *, refused: bool = False) -> None:
+    def close(self, why: str, parting: Parting = Parting.OURS) -> None:
         """End the connection, and let the client know why."""
         if self.is_open:
             self.end()
-            self._outlet.close(why, refused=refused)
+            self._outlet.close(why, parting)
+
+    def taken_over(self) -> None:
+        """End the connection, as another client of its name has come."""
+        self.close("another client of this name has connected", Parting.TAKEN_OVER)
 
     def dismiss(self, ending: Ending) -> None:
         """End the connection of a client that may not stay."""
-        self.close(ending.value, refused=True)
+        self.close(ending.value, Parting.REFUSED)
 
     def gone(self) -> None:
         """Note that the connection is lost."""

@@ -117,6 +117,7 @@ class MqttConversation:
         self._outlet.window = min(WINDOW, self._property(hello, packets.RECEIVE_MAXIMUM) or WINDOW)
         self._outlet.max_packet = self._property(hello, packets.MAXIMUM_PACKET)
         self._client.name = hello.client
+        self._client.is_passed_on = packets.PASSED_ON in hello.properties
         self._silence = hello.keep_alive * 1.5 or None
         refusal = await self._refusal(hello)
         self._answer_hello(refusal)

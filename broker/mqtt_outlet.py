@@ -7,7 +7,7 @@ from collections import deque
 from typing import NamedTuple
 
 from broker import mqtt_packets as packets
-from broker.client import MESSAGE_BYTES, Subscription, Taken
+from broker.client import MESSAGE_BYTES, Parting, Subscription, Taken
 from broker.errors import visible
 from broker.mqtt_packets import V5, Kind
 from broker.wire import Wire
@@ -15,7 +15,8 @@ from delivery.transport import CLOSE_SECONDS
 
 WINDOW = 64
 """Messages that may be unacknowledged; the client may want fewer."""
-NOT_AUTHORIZED, SERVER_SHUTTING_DOWN = 0x87, 0x8B
+REASONS = {Parting.OURS: 0x8B, Parting.REFUSED: 0x87, Parting.TAKEN_OVER: 0x8E}
+"""As MQTT 5 has them: server shutting down, not authorized, session taken over."""
 
 
 class _Waiting(NamedTuple):
@@ -70,13 +71,11 @@ class MqttOutlet:
         """Return what is unsent, and what is not acknowledged."""
         return self._wire.unsent_bytes() + self._kept
 
-    def close(self, why: str, *, refused: bool = False) -> None:
+    def close(self, why: str, parting: Parting = Parting.OURS) -> None:
         """Close; MQTT 5 tells why."""
         if self.version >= V5:
             told = bytes([packets.REASON_STRING]) + packets.text(visible(why))
-            content = bytes(
-                [NOT_AUTHORIZED if refused else SERVER_SHUTTING_DOWN]
-            ) + packets.properties(V5, told)
+            content = bytes([REASONS[parting]]) + packets.properties(V5, told)
             self._wire.write(packets.packet(Kind.DISCONNECT, content))
         self._wire.close()
         asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._wire.abort)

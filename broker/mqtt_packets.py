@@ -53,7 +53,11 @@ _PROPERTIES = {
     **dict.fromkeys((0x09, 0x16), _BINARY),
     0x26: _PAIR,
 }
-_USER_PROPERTY, _SUBSCRIPTION_ID = 0x26, 0x0B
+USER_PROPERTY, _SUBSCRIPTION_ID = 0x26, 0x0B
+PASSED_ON = 0x100
+"""No property of the wire: stands for that property of users by which another process of ours says
+that it comes for a client of its own."""
+PASSED_ON_PAIR = "servioticy-passed-on", "1"
 
 Properties = dict[int, "int | str | bytes"]
 T = TypeVar("T")
@@ -123,7 +127,9 @@ class Body:
         return self._at == len(self._content)
 
     def properties(self, version: int) -> Properties:
-        """Return the properties that packets have since MQTT 5; those of users are left out."""
+        """Return the properties that packets have since MQTT 5; those of users are left out, but
+        for PASSED_ON.
+        """
         found: Properties = {}
         if version < V5:
             return found
@@ -136,8 +142,10 @@ class Body:
             value = part._property(number)
             if number in found and number != _SUBSCRIPTION_ID:
                 raise Malformed(f"property {number} is there twice")
-            if number != _USER_PROPERTY:
+            if number != USER_PROPERTY:
                 found[number] = value
+            elif value == "\0".join(PASSED_ON_PAIR):
+                found[PASSED_ON] = 1
         return found
 
     def _property(self, number: int) -> int | str | bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from broker.client import MESSAGE_BYTES, Subscription, Taken
+from broker.client import MESSAGE_BYTES, Parting, Subscription, Taken
 from broker.errors import visible
 from broker.stomp_frames import destination_of, write_frame
 from broker.wire import Wire
@@ -80,7 +80,7 @@ class StompOutlet:
         """Return what is unsent, and what is not acknowledged."""
         return self._wire.unsent_bytes() + self._kept
 
-    def close(self, why: str, *, refused: bool = False) -> None:  # noqa: ARG002  it has no codes
+    def close(self, why: str, parting: Parting = Parting.OURS) -> None:  # noqa: ARG002  no codes
         """Tell why, and close."""
         self.fail(why)
 

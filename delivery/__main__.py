@@ -10,6 +10,7 @@ from delivery import serving
 from delivery.accounts import Accounts
 from delivery.actuations.actuating import Actuating
 from delivery.admission.overrides import Overrides
+from delivery.admission.places_shared import SharedPlaces
 from delivery.admission.resting import Resting
 from delivery.admission.spending import Spending
 from delivery.callbacks.asked_tests import AskedTests
@@ -18,6 +19,7 @@ from delivery.callbacks.receiver import Callbacks
 from delivery.evaluating.evaluator import Evaluator
 from delivery.feeds.pulls import Pulls
 from delivery.metrics import observe, observe_actuations
+from delivery.peering import Peering
 from delivery.rest_api import Api
 from delivery.transports.devices import Devices
 from delivery.transports.http import HttpTransport
@@ -40,6 +42,7 @@ from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import Deliverer, PostgresCursors
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.peers import PostgresPeers
 from servioticy.storage.quotas import PostgresQuotas
 from servioticy.storage.roles import Role
 from servioticy.storage.service_objects import PostgresServiceObjects
@@ -92,7 +95,8 @@ async def run(chosen: Settings) -> None:
     }
     reception = hub.reception
     places = {SOCKETS: reception.admitted, LIVE_SUBSCRIPTIONS: reception.subscriptions}
-    overrides = Overrides(quotas_given, places)
+    overrides, peering = Overrides(quotas_given, places), Peering(PostgresPeers(quick))
+    shared = SharedPlaces(peering, places)
     feeds = hub.feeds(cursors, pages, receivers)
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
@@ -113,7 +117,7 @@ async def run(chosen: Settings) -> None:
         await api.start()
         await passing_on.start()
         await accounts.start()
-        for part in (actuating, tests, overrides):
+        for part in (actuating, tests, overrides, peering, shared):
             part.start()
         await hub.start([http, sockets])
         await serving.read(chosen, hub, feeds, stop, "delivery_ready")
@@ -127,6 +131,7 @@ async def run(chosen: Settings) -> None:
             evaluator,
             overrides,
             hub,
+            peering,
             accounts,
             api,
             passing_on,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from broker import mqtt_packets as packets
-from broker.client import Subscription, Taken
+from broker.client import Parting, Subscription, Taken
 from broker.mqtt_outlet import MqttOutlet
 from broker.mqtt_packets import Kind
 from broker.wire import Wire
@@ -33,7 +33,7 @@ class BridgeOutlet(MqttOutlet):
         """Send a message, when the broker has acknowledged enough of those before."""
         super().send(subscription, self._above + topic, payload, taken, old=old)
 
-    def close(self, why: str, *, refused: bool = False) -> None:  # noqa: ARG002 (the broker's not)
+    def close(self, why: str, parting: Parting = Parting.OURS) -> None:  # noqa: ARG002 (no codes)
         """Say goodbye; the session stays."""
         self.ending = self.ending or why
         self._wire.write(packets.packet(Kind.DISCONNECT))

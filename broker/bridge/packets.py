@@ -10,6 +10,9 @@ from broker.mqtt_packets import V5, Body, Kind, Properties
 
 KEEP_SESSION = 0
 HAS_USER, HAS_PASSWORD = 0x80, 0x40
+_PASSED_ON = bytes([packets.USER_PROPERTY]) + b"".join(
+    packets.text(each) for each in packets.PASSED_ON_PAIR
+)
 WITHOUT_RETAINED = 2 << 4
 """Of the options of a subscription: what was retained before is not to come."""
 
@@ -25,6 +28,8 @@ class Hello(NamedTuple):
     session_seconds: int
     most_at_once: int
     most_bytes: int
+    is_passed_on: bool = False
+    """Whether it is one process of ours that comes to another."""
 
 
 class Welcome(NamedTuple):
@@ -45,6 +50,7 @@ def connect(hello: Hello) -> bytes:
         struct.pack(">BI", packets.SESSION_EXPIRY, hello.session_seconds),
         struct.pack(">BH", packets.RECEIVE_MAXIMUM, hello.most_at_once),
         struct.pack(">BI", packets.MAXIMUM_PACKET, hello.most_bytes),
+        _PASSED_ON if hello.is_passed_on else b"",
     )
     content = packets.text("MQTT") + struct.pack(">BBH", hello.version, flags, hello.keep_alive)
     content += about + packets.text(hello.client_id)
@@ -67,6 +73,13 @@ def subscribe(packet_id: int, filters: list[str], qos: int, version: int) -> byt
     wishes = b"".join(packets.text(each) + bytes([options]) for each in filters)
     content = struct.pack(">H", packet_id) + packets.properties(version) + wishes
     return packets.packet(Kind.SUBSCRIBE, content, 2)
+
+
+def unsubscribe(packet_id: int, filters: list[str], version: int) -> bytes:
+    """Return an UNSUBSCRIBE."""
+    content = struct.pack(">H", packet_id) + packets.properties(version)
+    content += b"".join(packets.text(each) for each in filters)
+    return packets.packet(Kind.UNSUBSCRIBE, content, 2)
 
 
 def read_granted(content: bytes, version: int) -> list[int]:

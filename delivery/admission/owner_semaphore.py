@@ -41,13 +41,15 @@ class OwnerSemaphore:
         self._each = each
         self.others: Mapping[Any, int] = {}
         """Owners that have another number of places."""
+        self.elsewhere: Counter[Any] = Counter()
+        """How many of an owner's places are taken at other processes, as far as is known."""
         self._in_use: Counter[Hashable] = Counter()
         self._total = 0
 
     def acquire(self, owner: Hashable) -> None:
         """Take one place for the owner, to be released later. Raises SemaphoreFull."""
         most = self.others.get(owner, self._each)
-        if self._in_use[owner] >= most:
+        if self._in_use[owner] + self.elsewhere[owner] >= most:
             raise SemaphoreFull(own=True, most=most)
         if self._total >= self._in_all:
             raise SemaphoreFull(own=False, most=self._in_all)
@@ -66,6 +68,10 @@ class OwnerSemaphore:
         if not self._in_use[owner]:
             # Tenants come and go; an empty entry each would be a leak.
             del self._in_use[owner]
+
+    def in_use(self) -> dict[Any, int]:
+        """Return how many places are taken here by each owner that has some."""
+        return dict(self._in_use)
 
     def __len__(self) -> int:
         """Return how many places are in use."""

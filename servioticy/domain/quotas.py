@@ -119,14 +119,14 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
         Quota(
             SOCKETS,
             settings.delivery.sockets_per_tenant,
-            "open sockets of a delivery process",
+            "open sockets, at all processes of delivery and of the broker",
             None,
             Kind.OPEN,
         ),
         Quota(
             LIVE_SUBSCRIPTIONS,
             10_000,
-            "subscriptions of sockets for many of a delivery process",
+            "subscriptions of sockets for many, at all processes of delivery",
             None,
             Kind.OPEN,
         ),

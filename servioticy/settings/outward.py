@@ -155,7 +155,10 @@ class Delivery:
     )
     metrics_port: MetricsPort = setting(9402, "port of the delivery's `/metrics`; 0: none")
     sockets: Count = setting(10_000, "WebSockets one delivery process holds open")
-    sockets_per_tenant: Count = setting(1_000, "of those, how many one tenant may have")
+    sockets_per_tenant: Count = setting(
+        1_000,
+        "connections one tenant may have, at all processes of delivery and the broker together",
+    )
     backlog_bytes: Bytes = setting(
         268_435_456, "bytes one delivery process keeps for clients that have not taken them yet"
     )
@@ -186,6 +189,11 @@ class Mqtt:
     )
     api_url: Address = setting(
         "", "REST API for what clients ask it by messages (empty: http, host and api_port)"
+    )
+    peer_url: BrokerUrl = setting(
+        "",
+        "URL by which other processes of the broker reach this one (empty: its host, or the name "
+        "of its machine where it listens on all addresses, with mqtt_port, or mqtt_tls_port)",
     )
     metrics_port: MetricsPort = setting(9404, "port of the broker's `/metrics`; 0: none")
     clients: Count = setting(10_000, "MQTT and STOMP clients one broker process holds open")

@@ -44,6 +44,15 @@ def peer_url(settings: Settings) -> str:
     return settings.delivery.peer_url.rstrip("/") or own
 
 
+def broker_peer_url(settings: Settings) -> str:
+    """Return where other processes of the broker find this one; empty where it has no port."""
+    host = socket.gethostname() if settings.host in EVERYWHERE else in_url(settings.host)
+    own = settings.mqtt
+    ports = (("mqtt", own.port), ("mqtts", own.tls_port))
+    found = (f"{name}://{host}:{port}" for name, port in ports if port)
+    return own.peer_url.rstrip("/") or next(found, "")
+
+
 def scheme(settings: Settings) -> str:
     """Return what addresses of the API begin with."""
     return "https" if settings.tls.certificate else "http"

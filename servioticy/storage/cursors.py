@@ -57,12 +57,12 @@ class Locks(NamedTuple):
 class Deliverer(Enum):
     """Programs that deliver to durable subscriptions, each to callbacks of its own.
 
-    Processes of delivery share them. Of the broker one has them all: a session of a client is at
-    one process, and whoever has its subscriptions has to be that one.
+    Processes of delivery share them. Of the broker one has them all, and others ask it: a topic is
+    that of many clients, wherever they are, and a message is delivered when one of them has it.
     """
 
     DELIVERY = Locks(1_701_018, 1_701_019, SLOTS)
-    BROKER = Locks(1_701_020, 1_701_021, 1)
+    BROKER = Locks(1_701_020, 1_701_023, 1)
 
 
 class PostgresCursors:

@@ -197,10 +197,19 @@ def world(settings: Settings) -> Iterator[World]:
 
 
 def subscribe(
-    world: World, id_: str, source: Source | None = None, *, called: str | None = None
+    world: World,
+    id_: str,
+    source: Source | None = None,
+    *,
+    called: str | None = None,
+    topic: str | None = None,
 ) -> None:
-    """To the stream of `mine`, or to many; its updates are fetched, or are `called` with."""
-    told = {} if called is None else {"destination": called}
+    """To the stream of `mine`, or to many; its updates are fetched, `called` with, or published
+    below a topic.
+    """
+    destination = called or topic
+    told = {} if destination is None else {"destination": destination}
+    callback = "pubsub" if topic else "http" if called else "pull"
     address = world.addresses.address(world.ours, "mine", "data")
     assert address is not None
     newest = bootstrap.connect(world.settings).rows("SELECT max(id) FROM streams")[0][0]
@@ -213,8 +222,8 @@ def subscribe(
             "service_object": source.service_object if source else None,
             "group": source.group if source else None,
             "document": json.dumps(told),
-            "callback": "pull" if called is None else "http",
-            "destination": called or "",
+            "callback": callback,
+            "destination": destination or "",
             "now": int(time.time() * 1000),
             "most": 100,
             "cursor": write_cursor(StoredCursor(newest=newest if source else None)),

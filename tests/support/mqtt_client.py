@@ -36,6 +36,8 @@ class MqttClient:
         self.granted: dict[int, list[Any]] = {}
         self.refusal: str | None = None
         self.is_gone = threading.Event()
+        self.gone_for: Any = None
+        """The reason of its end, as the client library tells it."""
         self._answered = threading.Event()
         self._client = mqtt.Client(
             CallbackAPIVersion.VERSION2,
@@ -53,7 +55,7 @@ class MqttClient:
         self._client.on_message = lambda _c, _u, message: self.messages.append(message)
         self._client.on_publish = self._on_publish
         self._client.on_subscribe = self._on_subscribe
-        self._client.on_disconnect = lambda *_: self.is_gone.set()
+        self._client.on_disconnect = self._on_disconnect
         self._client.connect("127.0.0.1", port, keepalive=30)
         self._client.loop_start()
         assert self._answered.wait(SECONDS), "no CONNACK came"
@@ -64,6 +66,10 @@ class MqttClient:
 
     def _on_publish(self, _c: Any, _u: Any, number: int, reason: Any, properties: Any) -> None:
         self.published[number] = (reason, properties)
+
+    def _on_disconnect(self, _c: Any, _u: Any, _f: Any, reason: Any, _p: Any) -> None:
+        self.gone_for = reason
+        self.is_gone.set()
 
     def _on_subscribe(self, _c: Any, _u: Any, number: int, codes: Any, _p: Any) -> None:
         self.granted[number] = codes

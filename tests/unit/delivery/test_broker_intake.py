@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from broker import retries
-from broker.client import Client, Publication, Subscription, Taken
+from broker.client import Client, Parting, Publication, Subscription, Taken
 from broker.intake import MAX_TOGETHER, MAX_TOGETHER_BYTES, Intake
 from broker.outcomes import Outcome
 from broker.published import Published
@@ -74,7 +74,7 @@ class Nobody:
     def unsent_bytes(self) -> int:
         return 0
 
-    def close(self, why: str, *, refused: bool = False) -> None: ...
+    def close(self, why: str, parting: Parting = Parting.OURS) -> None: ...
 
     def abort(self) -> None: ...
 
