@@ -43,6 +43,7 @@ BENCHMARKS = (
     "mqtt",
     "fleet",
     "delivery",
+    "several",
     "functions",
     "queues",
     "idle",

@@ -150,17 +150,21 @@ def _measure(wanted: Wanted, source: _Source, pid: int, rate: float, updates: in
     )
 
 
-@contextmanager
-def _program(settings: Settings, stores: ground.Stores) -> Iterator[int]:
-    """The delivery program, from when it lets clients in; its process."""
-    program = Program(
-        "delivery",
+def program(settings: Settings, name: str) -> Program:
+    """Return the delivery program, which is ready when it lets clients in."""
+    return Program(
+        name,
         [sys.executable, "-P", "-m", "delivery"],
         to_environment(settings),
         partial(_is_ready, settings.delivery.port),
         ready_seconds=READY_SECONDS,
     )
-    supervisor = Supervisor([program], stores.folder)
+
+
+@contextmanager
+def _program(settings: Settings, stores: ground.Stores) -> Iterator[int]:
+    """The delivery program, from when it lets clients in; its process."""
+    supervisor = Supervisor([program(settings, "delivery")], stores.folder)
     try:
         supervisor.start()
         yield supervisor.pids()["delivery"]

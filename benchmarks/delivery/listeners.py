@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import NamedTuple, cast
 
@@ -67,6 +69,38 @@ async def _listen(wanted: Wanted, last: int, told: Connection) -> None:
     told.send({at: times for at, times in heard.items() if times})
     async with asyncio.timeout(SECONDS):
         told.send(await asyncio.gather(*(each.ended for each in sockets)))
+
+
+def count(wanted: Sequence[Wanted], frames: int, told: Connection) -> None:
+    """Open sockets to these, say `ready`, and say how many frames came as soon as that is so many,
+    or after a while in which fewer did.
+    """
+    asyncio.run(_count(wanted, frames, told))
+
+
+async def _count(wanted: Sequence[Wanted], frames: int, told: Connection) -> None:
+    came, all_came, loop = 0, asyncio.Event(), asyncio.get_running_loop()
+
+    def note(data: bytes, _at: float) -> None:
+        nonlocal came
+        came += len(_TIMESTAMP.findall(data))
+        if came >= frames:
+            all_came.set()
+
+    sockets = []
+    for each in (one for one in wanted for _ in range(one.sockets)):
+        sockets.append(_Socket(each, note))
+        await loop.create_connection(partial(_same, sockets[-1]), "127.0.0.1", each.port)
+        await sockets[-1].is_open
+    told.send("ready")
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(SECONDS):
+            await all_came.wait()
+    told.send(came)
+
+
+def _same(socket: _Socket) -> _Socket:
+    return socket
 
 
 class _Socket(asyncio.Protocol):

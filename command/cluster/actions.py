@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from command import commands
-from command.cluster import balancer, machines, network, slow_cables
+from command.cluster import machines, network, slow_cables
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
 from servioticy.errors import SetupError
@@ -27,7 +27,8 @@ def add(group: Any, command: Any) -> None:
         "run the platform on several machines, which are made here, until Ctrl-C",
         _start,
         "Networks of their own, without root: a driver, a master and two workers of Spark, a "
-        "store, two of the API and of delivery behind HAProxy, and a client. They can be cut off. "
+        "store, two of the API and of delivery behind a balancer (HAProxy, if it is installed), "
+        "and a client. They can be cut off. "
         "Its data is in the folder `cluster` of the data folder.",
     )
     actions = about.add_subparsers(title="actions", metavar="ACTION")
@@ -78,7 +79,6 @@ def _add_machine(command: Any, name: str, text: str = "which", **more: Any) -> N
 def _start(_parsed: argparse.Namespace, settings: Settings) -> int:
     """Become it, in networks of its own."""
     commands.require("local")
-    balancer.program()
     outside = [_listening(each) for each in (settings.api.port, settings.delivery.port)]
     program = [sys.executable, "-P", "-m", "command.cluster", *map(str, outside)]
     own = changed(settings, data=str(_folder(settings)))

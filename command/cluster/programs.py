@@ -14,7 +14,6 @@ from command.cluster import balancer, disks, machines, network
 from pipeline.spark import standalone
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded import unprivileged
-from servioticy.embedded.folder import write_private
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, Login, login
 from servioticy.embedded.standby import EmbeddedStandby, settle
@@ -166,12 +165,10 @@ class Cluster:
         return Program(machine, command, {**to_environment(own), **scratch, **more})
 
     def _balancer(self) -> Program:
-        file = self._folder / "haproxy.cfg"
         api, live = self.settings.api.port, self.settings.delivery.port
         fronts = map(balancer.Front, (api, live), self._outside)
-        write_private(file, balancer.configuration(*fronts))
         at = machines.address("balancer")
-        command = [balancer.program(), "-db", "-f", str(file)]
+        command = balancer.command(self._folder, *fronts)
         program = Program(
             "balancer",
             command,

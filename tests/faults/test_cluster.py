@@ -15,7 +15,7 @@ from running_cluster import RunningCluster
 from running_platform import SECONDS_TO_RECOVER, until
 from steady_traffic import DEVICE, Traffic
 
-from command.cluster import balancer, machines, network
+from command.cluster import machines, network
 from command.cluster.disks import CHECKOUT
 from servioticy.errors import SetupError
 
@@ -33,7 +33,6 @@ PROGRESS = "SELECT sum(next_offset)::bigint FROM progress"
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
     try:
         network.alone([])
-        balancer.program()
     except SetupError as error:
         pytest.skip(str(error))
     running = RunningCluster(tmp_path_factory.mktemp("cluster") / "data")

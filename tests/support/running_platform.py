@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 import pytest
@@ -93,6 +93,16 @@ class RunningPlatform:
         line = self.process.stdout.readline().decode()
         watchdog.cancel()
         assert line.startswith(self.ready), line + self.log()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that its commands run with."""
+        return dict(self._environment)
+
+    @property
+    def output(self) -> BinaryIO:
+        """Where it writes its events to."""
+        return self._output
 
     def log(self) -> str:
         """The end of what it has said on standard error."""
