@@ -45,7 +45,7 @@ COUNTED = 200
 """Of what may be taken in a queue no more is counted: it is enough for all instances of a time."""
 CHANNEL = "atoms"
 """Where it is notified that some have come."""
-_PLACES = 1_701_021  # class of our advisory locks: any number that nothing else uses
+_PLACES = 1_701_023  # class of our advisory locks: any number that nothing else uses
 _PAUSES = 0.0, 0.005, 0.01, 0.02, 0.04
 """Seconds before each try to hold a tenant's places: that of a machine that vanished over them may
 be held for long, and whoever waits for it would hold up all others here."""

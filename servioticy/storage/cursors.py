@@ -62,7 +62,7 @@ class Deliverer(Enum):
     """
 
     DELIVERY = Locks(1_701_018, 1_701_019, SLOTS)
-    BROKER = Locks(1_701_020, 1_701_023, 1)
+    BROKER = Locks(1_701_020, 1_701_021, 1)
 
 
 class PostgresCursors:
