@@ -72,6 +72,8 @@ WHY = {
     "delivery/feeds/feeds.py:Feeds._asked": "one round for all feeds, over one connection",
     "delivery/feeds/rereading.py:Rereading._begin": "one question for all who are new, or one",
     "delivery/feeds/rereading.py:Rereading._fill": "one page at a time, by tenants in turn",
+    "delivery/peering.py:Peering.__init__": "one that listens, one that tells for all",
+    "delivery/peering.py:Peering._asked": "one that listens, one that tells for all",
     "delivery/serving.py:read": OURS,
     "functions/accounts.py:Accounts.__init__": BRIEF,
     "functions/calling.py:Caller.__init__": "32 names, of which a tenant's places leave enough",
