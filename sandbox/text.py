@@ -11,6 +11,10 @@ import re
 IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _FUNCTION = re.compile(r"function(?![A-Za-z0-9_$])")
 _BLANK = re.compile(r"[\s\ufeff]*")
+_PLAIN = re.compile(
+    r"\(\s*+((?:[A-Za-z_$][A-Za-z0-9_$]*+\s*+,\s*+)*+(?:[A-Za-z_$][A-Za-z0-9_$]*+)?+)\s*+\)"
+)
+"""Arguments with nothing between them but blanks and commas."""
 
 
 def well_formed(text: str) -> str:
@@ -84,6 +88,10 @@ def argument_names(code: str) -> tuple[str, ...]:
 
 def _parameters(code: str, at: int) -> tuple[tuple[str, ...], int]:
     """Return the names between parentheses, and the position after them."""
+    plain = _PLAIN.match(code, at)
+    if plain:
+        found = [each.strip() for each in plain[1].split(",")]
+        return tuple(found if found[-1] else found[:-1]), plain.end()
     _expect(code, at, "(")
     names: list[str] = []
     at = skip_blank(code, at + 1)

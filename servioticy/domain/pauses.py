@@ -8,6 +8,9 @@ from typing import TypeAlias, TypeVar
 PAUSE = 50
 """After so many streams there is a pause: a few of them may read thousands of others."""
 
+PACES = 1000
+"""Channels, inputs, references: half a millisecond to a whole one until there is a pause."""
+
 Answer = TypeVar("Answer")
 
 Paused: TypeAlias = Generator[None, None, Answer]
@@ -22,3 +25,18 @@ def finished(work: Paused[Answer]) -> Answer:
         except StopIteration as end:
             answer: Answer = end.value
             return answer
+
+
+class Paces:
+    """Counts small things of which each takes about as long, whatever holds them."""
+
+    def __init__(self) -> None:
+        self._since = 0
+
+    def pauses(self, count: int) -> bool:
+        """Tell whether there is to be a pause before so many more: there were enough of them."""
+        self._since += count
+        if self._since < PACES:
+            return False
+        self._since = count
+        return True

@@ -13,6 +13,7 @@ from jsonpath_ng.ext.parser import ExtendedJsonPathParser
 from servioticy.domain.cache import Cache
 from servioticy.domain.model import Reference
 from servioticy.domain.path_spelling import BadSpelling, spelled
+from servioticy.domain.pauses import Paused, finished
 from servioticy.errors import ServioticyError
 
 RESULT = "result"
@@ -215,4 +216,27 @@ def substitute(text: str, number: Callable[[str, str], int]) -> str:
     Values are bound to these variables, never pasted into the text. `\\{` and
     `\\}` stand for plain braces.
     """
-    return _TEMPLATE.sub(lambda found: found[1] or f"${number(found[2], found[3])}", text)
+    return finished(substituting(text, number, lambda: False))
+
+
+_APART = 1 + _TEMPLATE.groups
+"""What is split has so many texts for each that was found: its groups, and what follows."""
+
+SUBSTITUTED = 1000
+"""References and braces that are replaced, less than a millisecond, until there is a pause."""
+
+
+def substituting(
+    text: str, number: Callable[[str, str], int], pauses: Callable[[], bool]
+) -> Paused[str]:
+    """The same with pauses; `pauses` tells whether it is time for one: a number may take long."""
+    found = _TEMPLATE.split(text)
+    for count, at in enumerate(range(1, len(found), _APART), 1):
+        waits = not count % SUBSTITUTED
+        if found[at] is None:
+            found[at] = f"${number(found[at + 1], found[at + 2])}"
+            waits = pauses() or waits
+        found[at + 1] = found[at + 2] = ""
+        if waits:
+            yield
+    return "".join(found)

@@ -29,6 +29,7 @@ from servioticy.domain.documents.expressions import parse_expressions
 from servioticy.domain.documents.limits import MAX_TEXT, Laborious, Meter
 from servioticy.domain.documents.service_objects import ArgumentNames, context_of
 from servioticy.domain.model import Channel, Composite, Input, StreamRef
+from servioticy.domain.pauses import finished
 
 OUTPUT = "output"
 """What a condition calls the update that its stream has emitted: `{$output}` in expressions, the
@@ -117,7 +118,7 @@ def _read(
         return []
     found: list[tuple[StreamRef, AskedAction]] = []
     try:
-        context = context_of(document, argument_names, Meter(MOST_SHARE))
+        context = finished(context_of(document, argument_names, Meter(MOST_SHARE)))
         for ref in acting:
             found += [(ref, each) for each in _of_stream(document, ref, context)]
             if len(found) > MOST:
@@ -186,7 +187,7 @@ def _condition(code: Code, ref: StreamRef, context: Context) -> Composite:
     context = context._replace(members={OUTPUT: (ref,)})
     written = Written(ref, code.part, [Code("true", code.part)], code, None)
     try:
-        parsed = parse_expressions(written, context)
+        parsed = finished(parse_expressions(written, context))
     except BadDocument as error:
         if error.code != UNKNOWN_SOURCE:
             raise

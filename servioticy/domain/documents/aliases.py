@@ -8,6 +8,7 @@ from typing import NamedTuple
 from servioticy.domain.documents.codes import ALIAS_CYCLE, TOO_MUCH
 from servioticy.domain.documents.errors import Part
 from servioticy.domain.documents.limits import MAX_COMPARISONS, MAX_TEXT, Meter
+from servioticy.domain.pauses import Paused
 
 MAX_EXPANDED = 65_536
 """Characters of one text with its aliases replaced: four times what it may have before."""
@@ -17,7 +18,7 @@ SEARCH = 150
 """What a search takes beyond that, as a number of comparisons."""
 FOUND = 10
 """What each place takes that a search finds, as a number of comparisons."""
-COUNTED_AFTER = 10_000_000
+COUNTED_AFTER = 2_000_000
 """Comparisons after which they are counted; to count each search would take as long again."""
 
 
@@ -37,28 +38,42 @@ class Aliases:
     so an alias may use any other, earlier or later, but for circles.
     """
 
-    def __init__(self, aliases: Iterable[Alias], meter: Meter) -> None:
-        """Raises BadDocument where aliases stand for each other, or one becomes too long."""
+    def __init__(self, meter: Meter) -> None:
         self._meter = meter
         self._replaced: dict[str, str] = {}
         self._aliases: list[Alias] = []
+
+    def learn(self, aliases: Iterable[Alias]) -> Paused[None]:
+        """Take these from now on.
+
+        Raises BadDocument where aliases stand for each other, or one becomes too long.
+        """
         for alias in aliases:
+            if self._meter.pauses():
+                yield
             if alias.name:
-                text = self._replace(alias.text, alias.part, alias.name)
+                text = yield from self._replace(alias.text, alias.part, alias.name)
                 self._aliases.append(alias._replace(text=text))
 
-    def expanded(self, text: str, part: Part) -> str:
+    def known(self, text: str, part: Part) -> str | None:
+        """Return what `expanded` does where the text stood elsewhere before, else None."""
+        replaced = self._replaced.get(text)
+        if replaced is not None:
+            self._meter.count(MAX_TEXT, size(replaced), part)
+        return replaced
+
+    def expanded(self, text: str, part: Part) -> Paused[str]:
         """Return the text of this part of the document with the aliases replaced.
 
         Raises BadDocument where it would become too long, or the document too large.
         """
         replaced = self._replaced.get(text)
         if replaced is None:
-            replaced = self._replaced[text] = self._replace(text, part)
+            replaced = self._replaced[text] = yield from self._replace(text, part)
         self._meter.count(MAX_TEXT, size(replaced), part)
         return replaced
 
-    def _replace(self, text: str, part: Part, alias: str | None = None) -> str:
+    def _replace(self, text: str, part: Part, alias: str | None = None) -> Paused[str]:
         """Return the text with the aliases known so far replaced.
 
         It may be that of an alias itself.
@@ -71,6 +86,8 @@ class Aliases:
             if comparisons > COUNTED_AFTER:
                 self._meter.count(MAX_COMPARISONS, comparisons, part)
                 comparisons = 0
+                if self._meter.pauses():
+                    yield
             if name not in text:
                 continue
             # An alias may have its own name in its text: names of channels are often used so.

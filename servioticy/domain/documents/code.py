@@ -10,6 +10,7 @@ from servioticy.domain.documents.codes import UNKNOWN_SOURCE
 from servioticy.domain.documents.errors import BadDocument, Part
 from servioticy.domain.documents.limits import Meter
 from servioticy.domain.model import Dialect, Group, Input, Reference, StreamRef
+from servioticy.domain.pauses import Paused
 
 PRE_FILTER, POST_FILTER = "pre-filter", "post-filter"
 
@@ -21,7 +22,7 @@ class Context(NamedTuple):
 
     dialect: Dialect
     members: Members
-    """what code may name (see `members_of`)"""
+    """what code may name (see `reading_members`)"""
     aliases: Aliases
     argument_names: Callable[[str], tuple[str, ...]]
     meter: Meter
@@ -69,16 +70,34 @@ class Parsed(NamedTuple):
     when: str | None = None
 
 
-def members_of(service_object: str, streams: Iterable[str], groups: Iterable[Group]) -> Members:
+MEMBERS = 5000
+"""Of groups, until there is a pause: about a millisecond."""
+EACH = 2
+"""What a group takes itself, as a number of members."""
+
+
+def reading_members(
+    service_object: str, streams: Iterable[str], groups: Iterable[Group]
+) -> Paused[Members]:
     """Return what the code of a document may name, and the streams meant by it.
 
     A group named like a stream shadows the stream.
     """
     members: Members = {name: (StreamRef(service_object, name),) for name in streams}
+    count = 0
     for group in groups:
-        members[group.name] = tuple(
-            StreamRef(each, group.stream) for each in group.service_objects
-        )
+        if count >= MEMBERS:
+            yield
+            count = 0
+        refs: list[StreamRef] = []
+        ids = group.service_objects
+        for first in range(0, len(ids), MEMBERS):
+            refs += [StreamRef(each, group.stream) for each in ids[first : first + MEMBERS]]
+            count += len(refs) - first
+            if len(refs) < len(ids):
+                yield
+        members[group.name] = tuple(refs)
+        count += EACH
     return members
 
 

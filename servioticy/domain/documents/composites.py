@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from servioticy.domain.documents.aliases import size
@@ -33,6 +32,7 @@ from servioticy.domain.documents.operators import parse_operator
 from servioticy.domain.documents.options import parse_options
 from servioticy.domain.documents.over_windows import given, named_by, over_windows
 from servioticy.domain.model import Channel, Composite, StreamRef
+from servioticy.domain.pauses import PAUSE, Paused
 from servioticy.domain.program_code import OPERATOR
 from servioticy.domain.windowed import FOLD, FOLLOW
 
@@ -48,7 +48,7 @@ def parse_composite(
     channels: tuple[Channel, ...],
     stream: Part,
     context: Context,
-) -> Composite | None:
+) -> Paused[Composite | None]:
     """Return how the stream is computed, or None for a simple stream.
 
     Raises BadDocument where channels with and without code are mixed, where code names a
@@ -78,17 +78,20 @@ def parse_composite(
             reason = f"{stream.words}: more than {MAX_CODE} bytes of code in one place"
             raise BadDocument(reason, code.part.pointer, TOO_MUCH)
     if context.dialect == "expression":
-        for code in codes:
+        for number, code in enumerate(codes):
+            if not number % PAUSE:
+                yield
             if is_function(code.text, context.argument_names):
                 reason = f'this is a function, which needs "version": "{NEWEST}"'
                 raise code.part.bad(reason, BAD_CODE)
     options = parse_options(stream, content)
-    parsed = PARSERS[context.dialect](written, context)
+    parsed = yield from PARSERS[context.dialect](written, context)
     composite = Composite(
         context.dialect,
         parsed.inputs,
         tuple(
-            replace(each, code=code) for each, code in zip(channels, parsed.channels, strict=True)
+            Channel(each.name, each.type, each.unit, code)
+            for each, code in zip(channels, parsed.channels, strict=True)
         ),
         own_input(ref, parsed.inputs),
         parsed.pre_filter,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from servioticy.domain.model import Dialect
+from servioticy.domain.pauses import Paces, Paused
 
 VERSIONS: dict[Any, Dialect] = {"0.1.0": "expression", "0.2.0": "function"}
 NEWEST = "0.2.0"
@@ -13,7 +14,7 @@ NEWEST = "0.2.0"
 
 def dialect_of(
     document: dict[str, Any], argument_names: Callable[[str], tuple[str, ...]]
-) -> Dialect:
+) -> Paused[Dialect]:
     """Return the dialect of a document.
 
     Without a version that we know, it is functions where any channel's code is one: no
@@ -22,14 +23,18 @@ def dialect_of(
     version = document.get("version")
     if isinstance(version, str) and version in VERSIONS:
         return VERSIONS[version]
-    return "function" if _has_functions(document, argument_names) else "expression"
+    has_functions = yield from _has_functions(document, argument_names)
+    return "function" if has_functions else "expression"
 
 
 def _has_functions(
     document: dict[str, Any], argument_names: Callable[[str], tuple[str, ...]]
-) -> bool:
+) -> Paused[bool]:
+    paces = Paces()
     for stream in _values(document.get("streams")):
         for channel in _values(stream.get("channels") if isinstance(stream, dict) else None):
+            if paces.pauses(1):
+                yield
             code = channel.get("current-value") if isinstance(channel, dict) else None
             if isinstance(code, str) and is_function(code, argument_names):
                 return True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from servioticy.errors import ServioticyError
 
 MAX_POINTER = 1000
@@ -44,16 +42,36 @@ class BadDocument(ServioticyError):
         return self.reason
 
 
-class Part(NamedTuple):
-    """A part of a document: the keys and indexes that lead to it, and how messages call it."""
+class Part:
+    """A part of a document: the keys and indexes that lead to it, and how messages call it.
 
-    steps: tuple[str | int, ...] = ()
-    words: str = ""
+    It is spelled when somebody asks: there are several for each channel, and of most nobody does.
+    """
+
+    __slots__ = ("_steps", "_whole", "_words")
+
+    def __init__(
+        self, steps: tuple[str | int, ...] = (), words: str = "", whole: Part | None = None
+    ) -> None:
+        """`whole` is what it is a part of, if that is not the document."""
+        self._whole = whole
+        self._steps = steps
+        self._words = words
 
     def at(self, *steps: str | int, words: str = "") -> Part:
         """Return a part of this part; without words it is called as this one."""
-        both = f"{self.words}: {words}" if self.words and words else self.words or words
-        return Part(self.steps + steps, both)
+        return Part(steps, words, self)
+
+    @property
+    def steps(self) -> tuple[str | int, ...]:
+        """The keys and indexes that lead to it."""
+        return self._steps if self._whole is None else self._whole.steps + self._steps
+
+    @property
+    def words(self) -> str:
+        """How messages call it."""
+        before = "" if self._whole is None else self._whole.words
+        return f"{before}: {self._words}" if before and self._words else before or self._words
 
     @property
     def pointer(self) -> str:

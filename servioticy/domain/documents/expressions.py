@@ -13,23 +13,42 @@ from servioticy.domain.documents.limits import (
     Meter,
 )
 from servioticy.domain.model import Reference
-from servioticy.domain.references import RESULT, BadReference, plain, selecting, substitute
+from servioticy.domain.pauses import Paused
+from servioticy.domain.references import RESULT, BadReference, plain, selecting, substituting
 
 MAX_REFERENCES_OF_A_STREAM = 1000
 
 
-def parse_expressions(written: Written, context: Context) -> Parsed:
+def parse_expressions(written: Written, context: Context) -> Paused[Parsed]:
     """Understand the code of a stream. Raises BadDocument."""
-    references = _References(context.meter)
+    meter = context.meter
+    references = _References(meter)
 
-    def bound(code: Code) -> str:
-        text = context.aliases.expanded(code.text, code.part)
-        return substitute(text, lambda source, path: references.number(source, path, code.part))
+    def bound(code: Code | None) -> Paused[str | None]:
+        return None if code is None else (yield from of_code(code))
 
-    channels = [bound(code) for code in written.channels]
-    pre = None if written.pre_filter is None else bound(written.pre_filter)
-    post = None if written.post_filter is None else bound(written.post_filter)
-    when = None if written.when is None else _condition(written.when, bound(written.when))
+    def of_code(code: Code) -> Paused[str]:
+        if meter.pauses():
+            yield
+        text = yield from context.aliases.expanded(code.text, code.part)
+        if "{" not in text and "\\" not in text:
+            return text
+        return (
+            yield from substituting(
+                text,
+                lambda source, path: references.number(source, path, code.part),
+                meter.pauses,
+            )
+        )
+
+    channels = []
+    for each in written.channels:
+        channels.append((yield from of_code(each)))
+    pre = yield from bound(written.pre_filter)
+    post = yield from bound(written.post_filter)
+    when = yield from bound(written.when)
+    if written.when is not None:
+        _check_condition(written.when)
     names: dict[str, Part] = {}
     for reference, part in references.parts.items():
         if reference.source != RESULT:
@@ -38,11 +57,10 @@ def parse_expressions(written: Written, context: Context) -> Parsed:
     return Parsed(inputs, channels, pre, post, tuple(references.parts), when)
 
 
-def _condition(code: Code, bound: str) -> str:
-    """Return it as it is bound. Raises BadDocument where it names what there is not yet."""
+def _check_condition(code: Code) -> None:
+    """Raise BadDocument where it names what there is not yet."""
     if f"{{${RESULT}" in code.text:
         raise code.part.bad("is asked before there is a result", BAD_REFERENCE)
-    return bound
 
 
 class _References:

@@ -15,15 +15,20 @@ from servioticy.domain.documents.codes import BAD_CODE
 from servioticy.domain.documents.errors import Part
 from servioticy.domain.documents.limits import MAX_ARGUMENTS, MAX_TEXT, Meter
 from servioticy.domain.model import Input
+from servioticy.domain.pauses import Paused
 
 TRIGGER = "$input"
 """The argument name under which a function gets the update that triggered it."""
 
 
-def parse_functions(written: Written, context: Context) -> Parsed:
+def parse_functions(written: Written, context: Context) -> Paused[Parsed]:
     """Understand the code of a stream. Raises BadDocument."""
     names: dict[str, Part] = {}
-    channels = [_function(each, names, context) for each in written.channels]
+    channels = []
+    for each in written.channels:
+        if context.meter.pauses():
+            yield
+        channels.append(_function(each, names, context))
     if written.fold is not None:
         _function(written.fold, names, context)
     inputs = inputs_of(names, "a function", written, context)

@@ -3,7 +3,7 @@
 A document is read by programs that serve other tenants, too, so each thing that reading
 takes time for is counted over the whole document, with its aliases replaced, and has a
 limit. The largest document that keeps to all of them is read in less than a second
-(`servioticy bench documents`).
+(`servioticy bench documents`). What has been counted tells when it is time for a pause, too.
 """
 
 from __future__ import annotations
@@ -45,6 +45,11 @@ MAX_SUBSCRIPTIONS = Limit(100_000, "subscriptions")
 """Edges of the graph: for each input of each stream the members it reads, at least one."""
 
 
+STEP = 0.01
+"""Of what one document may take, the part that is read until whoever reads may pause: two or three
+milliseconds of the largest ones."""
+
+
 class Laborious(Exception):
     """The document takes longer to read than its reader wants to spend."""
 
@@ -57,6 +62,7 @@ class Meter:
         self.counts: dict[Limit, int] = {}
         self._most_share = most_share
         self._share = 0.0
+        self._since_pause = 0.0
 
     def count(self, limit: Limit, amount: int, part: Part = WHOLE) -> None:
         """Count so much more of it, which this part of the document holds.
@@ -68,10 +74,22 @@ class Meter:
         if total > limit.most:
             reason = f"more than {limit.most} {limit.what} in one Service Object"
             raise part.bad(reason, TOO_MUCH)
+        part_of_most = amount / limit.most
+        self._since_pause += part_of_most
         if limit.takes_time:
-            self._share += amount / limit.most
+            self._share += part_of_most
             if self._share > self._most_share:
                 raise Laborious
+
+    def pauses(self) -> bool:
+        """Tell whether so much has been counted since this last did that it is time for a pause.
+
+        Also of what takes little time: of a thousand streams, each of which is little.
+        """
+        if self._since_pause < STEP:
+            return False
+        self._since_pause = 0.0
+        return True
 
     def share(self, size: int) -> float:
         """Return what reading a document of so many bytes took, as a part of what one may take.

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from servioticy.domain.documents.aliases import Alias, Aliases
-from servioticy.domain.documents.code import Context, members_of
+from servioticy.domain.documents.code import Context, reading_members
 from servioticy.domain.documents.codes import (
     BAD_NAME,
     CHANNEL_TYPE,
@@ -40,6 +40,12 @@ ArgumentNames = Callable[[str], tuple[str, ...]]
 
 MAX_CHANNELS_OF_A_STREAM = 1000
 MAX_NAME = 200
+COUNTED = 50
+"""Channels of a stream that are counted at once, before they are read."""
+MEMBERS = 5000
+"""Of a group, until there is a pause: about a millisecond."""
+ACTIONS = 500
+"""Until there is a pause."""
 STREAMS = 'It is {"streams":{"NAME":{"channels":{"NAME":{"type":"number"}}}}} at least'
 TYPES = "A type is number, string, boolean, geo_point, or Array[...] of one of them"
 _NOT_IN_A_NAME = re.compile(r"[/\x00-\x1f]")
@@ -65,7 +71,7 @@ def reading_service_object(
     argument_names: ArgumentNames,
     meter: Meter | None = None,
 ) -> Paused[Definition]:
-    """Understand it so, with a pause after each stream."""
+    """Understand it so, with a pause after each stream, and where its meter says."""
     meter = meter or Meter()
     if document.get("streams") is None:
         raise BadDocument("Service Object without streams", "", REQUIRED).hinted(STREAMS)
@@ -74,47 +80,44 @@ def reading_service_object(
         raise place.bad("has to be a JSON object", WRONG_TYPE).hinted(STREAMS)
     streams = document["streams"]
     meter.count(MAX_STREAMS, len(streams), WHOLE.at("streams"))
-    _check_actions(document.get("actions"))
+    yield from _check_actions(document.get("actions"))
     _check_ttl(document.get("dataTTL"))
-    groups = tuple(
-        parse_group(name, content, meter)
-        for name, content in _object(
-            _groups(document.get("groups")), WHOLE.at("groups", words="groups")
-        ).items()
-    )
-    context = context_of(document, argument_names, meter)
+    groups = []
+    whole = WHOLE.at("groups", words="groups")
+    for name, content in _object(_groups(document.get("groups")), whole).items():
+        groups.append((yield from reading_group(name, content, meter)))
+    context = yield from context_of(document, argument_names, meter)
     context = context._replace(
-        members=members_of(service_object, streams, groups),
+        members=(yield from reading_members(service_object, streams, groups)),
         by_default=by_default(streams, [each.name for each in groups]),
         programs=naming_programs(streams),
     )
     parsed = []
     for name, content in streams.items():
-        parsed.append(_stream(StreamRef(service_object, name), content, context))
+        ref = StreamRef(service_object, name)
+        parsed.append((yield from _stream(ref, content, context)))
         yield
-    return Definition(service_object, tuple(parsed), groups, is_public(document))
+    return Definition(service_object, tuple(parsed), tuple(groups), is_public(document))
 
 
-def context_of(document: dict[str, Any], argument_names: ArgumentNames, meter: Meter) -> Context:
+def context_of(
+    document: dict[str, Any], argument_names: ArgumentNames, meter: Meter
+) -> Paused[Context]:
     """Return what all code of a document has in common, but for what it may name."""
     aliases = _aliases(document.get("aliases"), meter)
-    dialect = dialect_of(document, argument_names)
-    return Context(
-        dialect,
-        {},
-        Aliases(aliases if dialect == "expression" else (), meter),
-        argument_names,
-        meter,
-    )
+    dialect = yield from dialect_of(document, argument_names)
+    known = Aliases(meter)
+    yield from known.learn(aliases if dialect == "expression" else ())
+    return Context(dialect, {}, known, argument_names, meter)
 
 
-def _stream(ref: StreamRef, content: Any, context: Context) -> Stream:
+def _stream(ref: StreamRef, content: Any, context: Context) -> Paused[Stream]:
     name = ref.stream
     part = WHOLE.at("streams", name, words=f"stream {name}")
     check_name(name, "stream", part)
     content = _object(content, part)
-    channels = _channels(name, content, part, context)
-    composite = parse_composite(ref, content, channels, part, context)
+    channels = yield from _channels(name, content, part, context)
+    composite = yield from parse_composite(ref, content, channels, part, context)
     if composite:
         edges = sum(max(1, len(each.members)) for each in composite.inputs)
         context.meter.count(MAX_SUBSCRIPTIONS, edges, part)
@@ -123,7 +126,7 @@ def _stream(ref: StreamRef, content: Any, context: Context) -> Stream:
 
 def _channels(
     stream: str, content: dict[str, Any], part: Part, context: Context
-) -> tuple[Channel, ...]:
+) -> Paused[tuple[Channel, ...]]:
     if content.get("channels") is None:
         raise BadDocument(f"stream: {stream} without channels", part.pointer, REQUIRED)
     all_channels = part.at("channels", words="channels")
@@ -131,18 +134,27 @@ def _channels(
     if len(channels) > MAX_CHANNELS_OF_A_STREAM:
         reason = f"stream {stream} has more than {MAX_CHANNELS_OF_A_STREAM} channels"
         raise BadDocument(reason, all_channels.pointer, TOO_MUCH)
-    context.meter.count(MAX_CHANNELS, len(channels), part.at("channels"))
-    return tuple(_channel(name, each, part, context.aliases) for name, each in channels.items())
+    parsed = []
+    for number, (name, each) in enumerate(channels.items()):
+        if not number % COUNTED:
+            some = min(COUNTED, len(channels) - number)
+            context.meter.count(MAX_CHANNELS, some, part.at("channels"))
+        if context.meter.pauses():
+            yield
+        parsed.append((yield from _channel(name, each, part, context.aliases)))
+    return tuple(parsed)
 
 
-def _channel(name: str, content: Any, stream: Part, aliases: Aliases) -> Channel:
+def _channel(name: str, content: Any, stream: Part, aliases: Aliases) -> Paused[Channel]:
     part = stream.at("channels", name, words=f"channel {name}")
     content = _object(content, part)
     check_name(name, "channel", part)
     if content.get("type") is None:
         raise BadDocument(f"channel {name} without type info", part.pointer, REQUIRED)
     type_part = part.at("type", words="type")
-    type_name = normal_type(aliases.expanded(str(content["type"]), type_part))
+    written = str(content["type"])
+    known = aliases.known(written, type_part)
+    type_name = normal_type(known or (yield from aliases.expanded(written, type_part)))
     if type_name is None:
         reason = f"Channel {name} with incorrect type: {content['type']}"
         raise BadDocument(reason, type_part.pointer, CHANNEL_TYPE).hinted(TYPES)
@@ -155,12 +167,19 @@ def _channel(name: str, content: Any, stream: Part, aliases: Aliases) -> Channel
             reason = f"{part.words}: {field} has to be text"
             raise BadDocument(reason, part.at(field).pointer, WRONG_TYPE)
     if unit:
-        unit = aliases.expanded(unit, part.at("unit", words="unit"))
+        unit = yield from aliases.expanded(unit, part.at("unit", words="unit"))
     return Channel(name, type_name, unit, code)
 
 
 def parse_group(name: str, content: Any, meter: Meter) -> Group:
     """Return a group as the document declares it. Raises BadDocument."""
+    return finished(reading_group(name, content, meter))
+
+
+def reading_group(name: str, content: Any, meter: Meter) -> Paused[Group]:
+    """The same with pauses."""
+    if meter.pauses():
+        yield
     part = WHOLE.at("groups", name, words=f"group {name}")
     content = _object(content, part)
     members, stream = _members_and_stream(content)
@@ -170,6 +189,8 @@ def parse_group(name: str, content: Any, meter: Meter) -> Group:
     ids = part.at("soIds")
     meter.count(MAX_MEMBERS, max(1, len(members)), ids)
     for number, each in enumerate(members):
+        if number % MEMBERS == MEMBERS - 1:
+            yield
         if not isinstance(each, str) or "\0" in each:
             reason = f"{part.words}: soIds has to be an array of ids"
             raise BadDocument(reason, ids.at(number).pointer, WRONG_TYPE)
@@ -213,7 +234,7 @@ def _aliases(content: Any, meter: Meter) -> list[Alias]:
     return aliases
 
 
-def _check_actions(content: Any) -> None:
+def _check_actions(content: Any) -> Paused[None]:
     if content is None:
         return
     whole = WHOLE.at("actions")
@@ -222,6 +243,8 @@ def _check_actions(content: Any) -> None:
         raise BadDocument(reason, whole.pointer, WRONG_TYPE)
     names: set[str] = set()
     for number, each in enumerate(content):
+        if number % ACTIONS == ACTIONS - 1:
+            yield
         action = whole.at(number)
         if not isinstance(each, dict):
             raise BadDocument(reason, action.pointer, WRONG_TYPE)

@@ -25,7 +25,7 @@ from servioticy.domain.documents.service_objects import (
     reading_service_object,
 )
 from servioticy.domain.model import Channel, Composite, Definition, Group, Input, Stream, StreamRef
-from servioticy.domain.pauses import Paused, finished
+from servioticy.domain.pauses import Paces, Paused, finished
 from servioticy.domain.values import ANY, normal_type
 from servioticy.domain.windows.model import Window
 from servioticy.errors import Unavailable
@@ -124,37 +124,41 @@ class Documents:
         key = (service_object, version)
         found = self._kept.get(key)
         if found is None:
-            content = _digest(document)
-            alike = self._by_content.get(content)
+            content = _loaded(document)
+            yield
+            digest = _digest(content, document)
+            alike = self._by_content.get(digest)
+            yield
             if alike is not None:
-                found = of_another(alike, service_object)
+                found = yield from of_another(alike, service_object)
             else:
                 read = self._read if parse is None else at_once(parse)
-                found = yield from self._understand(key, document, read)
+                found = yield from self._understand(key, content, len(document), read)
             if alike is None or self._keeps_copies:
-                yield
-                size = memory(found.definition)
+                size = yield from weighing(found.definition)
                 self._kept.put(key, found, size)
                 if alike is None and found.problem is None and not found.definition.groups:
-                    self._by_content.put(content, found, size)
+                    self._by_content.put(digest, found, size)
         return found
 
     def _understand(
-        self, key: tuple[str, int], document: bytes | str, read: Read
+        self, key: tuple[str, int], content: Any, size: int, read: Read
     ) -> Paused[Understood]:
-        content, meter, problem = {}, Meter(), None
+        """`content`: the document, or why it cannot be loaded; `size` is what it has as JSON."""
+        meter, problem = Meter(), None
         try:
-            content = orjson.loads(document)
+            if isinstance(content, Exception):
+                raise content
             definition = yield from read(content, key[0], meter)
         except (MemoryError, Unavailable, Laborious):
             raise
         except Exception as error:  # noqa: BLE001  it was accepted, and others wait for its reader
             problem = str(error) if isinstance(error, BadDocument) else repr(error)
             self._log_once(key, problem)
-            definition = declared(content, key[0])
+            definition = yield from declaring(content, key[0])
         streams = {each.ref.stream: each for each in definition.streams}
         edges = meter.counts.get(MAX_SUBSCRIPTIONS, 0)
-        return Understood(definition, streams, problem, meter.share(len(document)), edges)
+        return Understood(definition, streams, problem, meter.share(size), edges)
 
     def _log_once(self, key: tuple[str, int], problem: str) -> None:
         if self._logged.get(key):
@@ -169,16 +173,24 @@ def digest_of(document: dict[str, Any]) -> bytes:
     return sha256(orjson.dumps([document.get(each) for each in UNDERSTOOD])).digest()
 
 
-def _digest(text: bytes | str) -> bytes:
+def _loaded(text: bytes | str) -> Any:
+    """Return what the JSON is, or the error with which that ends."""
     try:
-        return digest_of(orjson.loads(text))
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return error
+
+
+def _digest(content: Any, text: bytes | str) -> bytes:
+    try:
+        return digest_of(content)
     except Exception:  # noqa: BLE001  whoever understands it says why it cannot be
         return sha256(text.encode() if isinstance(text, str) else text).digest()
 
 
-def of_another(known: Understood, service_object: str) -> Understood:
+def of_another(known: Understood, service_object: str) -> Paused[Understood]:
     """Return the same document, which has no groups, as another Service Object's."""
-    definition = as_another(known.definition, service_object)
+    definition = yield from copying(known.definition, service_object)
     return known._replace(
         definition=definition, streams={each.ref.stream: each for each in definition.streams}
     )
@@ -186,6 +198,11 @@ def of_another(known: Understood, service_object: str) -> Understood:
 
 def as_another(known: Definition, service_object: str) -> Definition:
     """Return the definition as another Service Object's, which none of its groups names."""
+    return finished(copying(known, service_object))
+
+
+def copying(known: Definition, service_object: str) -> Paused[Definition]:
+    """The same with pauses."""
 
     def renamed(stream: Stream) -> Stream:
         composite = stream.composite
@@ -198,26 +215,43 @@ def as_another(known: Definition, service_object: str) -> Definition:
         return tuple([own.get(each, each) for each in members])
 
     own = {each.ref: StreamRef(service_object, each.ref.stream) for each in known.streams}
-    streams = tuple([renamed(each) for each in known.streams])
-    return Definition(service_object, streams, known.groups, known.public, known.like or known)
+    paces = Paces()
+    streams = []
+    for each in known.streams:
+        if paces.pauses(1 + _inputs(each)):
+            yield
+        streams.append(renamed(each))
+    like = known.like or known
+    return Definition(service_object, tuple(streams), known.groups, known.public, like)
 
 
-def declared(document: Any, service_object: str) -> Definition:
+def declaring(document: Any, service_object: str) -> Paused[Definition]:
     """Return the streams and groups that a document names, all streams simple; whatever it is."""
-    content = _object(document)
-    streams = tuple(
-        Stream(StreamRef(service_object, name), _channels(_object(each).get("channels")))
-        for name, each in _object(content.get("streams")).items()
-    )
-    groups = (_group(name, each) for name, each in _object(content.get("groups")).items())
-    found = tuple(each for each in groups if each is not None)
-    return Definition(service_object, streams, found, is_public(content))
+    content, paces = _object(document), Paces()
+    streams = []
+    for name, each in _object(content.get("streams")).items():
+        channels = _object(_object(each).get("channels"))
+        if paces.pauses(1 + len(channels)):
+            yield
+        streams.append(Stream(StreamRef(service_object, name), _channels(channels)))
+    groups = []
+    for name, each in _object(content.get("groups")).items():
+        if paces.pauses(1):
+            yield
+        group = _group(name, each)
+        groups += [] if group is None else [group]
+    return Definition(service_object, tuple(streams), tuple(groups), is_public(content))
 
 
-def _channels(content: Any) -> tuple[Channel, ...]:
+def _inputs(stream: Stream) -> int:
+    """How many streams it reads."""
+    return sum(len(each.members) for each in stream.composite.inputs) if stream.composite else 0
+
+
+def _channels(content: dict[str, Any]) -> tuple[Channel, ...]:
     return tuple(
         Channel(name, normal_type(str(_object(each).get("type"))) or ANY)
-        for name, each in _object(content).items()
+        for name, each in content.items()
     )
 
 
@@ -234,11 +268,22 @@ def _object(content: Any) -> dict[str, Any]:
 
 def memory(definition: Definition) -> int:
     """About how many bytes the definition takes."""
-    groups = sum(
-        300 + sum(150 + getsizeof(each) for each in group.service_objects)
-        for group in definition.groups
-    )
-    return 1000 + groups + sum(map(_memory_of_stream, definition.streams))
+    return finished(weighing(definition))
+
+
+def weighing(definition: Definition) -> Paused[int]:
+    """The same with pauses."""
+    size, paces = 1000, Paces()
+    for group in definition.groups:
+        if paces.pauses(1 + len(group.service_objects)):
+            yield
+        size += 300 + sum(150 + getsizeof(each) for each in group.service_objects)
+    for stream in definition.streams:
+        composite = stream.composite
+        if paces.pauses(1 + len(stream.channels) + len(composite.references if composite else ())):
+            yield
+        size += _memory_of_stream(stream)
+    return size
 
 
 def _memory_of_stream(stream: Stream) -> int:
