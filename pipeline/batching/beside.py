@@ -22,6 +22,7 @@ from pipeline.state.late_base import LateBase
 from pipeline.state.partition import Partition
 from pipeline.work import Work
 from servioticy.errors import Unavailable
+from servioticy.ports.effects import Effect
 from servioticy.ports.output import Output
 from servioticy.ports.put_off import TreeKey
 
@@ -76,14 +77,19 @@ class Beside:
         return self._last is not None and not self._last.stored.done()
 
     def store(
-        self, work: Work, flights: Sequence[Flight], emitted: Sequence[TreeKey] = ()
+        self,
+        work: Work,
+        flights: Sequence[Flight],
+        emitted: Sequence[TreeKey] = (),
+        effect: Effect | None = None,
     ) -> Storing:
         """Begin to store what has come of these pieces, of which the work is the records.
 
-        And that all is emitted of the records `emitted`: no other thread may store that.
+        And that all is emitted of the records `emitted`: no other thread may store that; and the
+        `effect`, where the work is a control record.
         """
         contested = self._fairness.shares.contested
-        base = LateBase(self._partition, work, emitted, contested=contested)
+        base = LateBase(self._partition, work, emitted, effect, contested=contested)
         storing = self._last = Storing(base, flights)
         with self._lock:
             self._left.append((storing, self._steps(work, storing)))

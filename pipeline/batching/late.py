@@ -4,7 +4,8 @@ Records that had been put off, and pieces of a stretch for which the others did 
 were put off while they went on. Several tenants' are under way at once, each in a piece of its
 own. What comes of them is stored and sent by other threads, as that waits for the disk and until
 all is acknowledged: all together that is there when one has time. There are two of them: what has
-cost little is not to wait for the rows of what has cost much.
+cost little is not to wait for the rows of what has cost much. A definition of which nobody else is
+told is put in force so, too: it waits for the disk, and others need not.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pipeline.batching.intake import Intake
 from pipeline.batching.late_turns import LateTurns
 from pipeline.batching.pieces import Pieces
 from pipeline.batching.uncomputed import Uncomputed
+from pipeline.changes.change import Change
 from pipeline.changes.control import Control
 from pipeline.changes.slices import Slices
 from pipeline.engine import Engine
@@ -53,6 +55,8 @@ class _Late:
     """None: there is nothing to compute."""
     is_stored_alone: bool = False
     """As it, or another one, could not be stored together with others."""
+    change: Change | None = None
+    """What it is, where nothing of it is computed: a definition that is put in force."""
 
     @property
     def is_computed(self) -> bool:
@@ -246,10 +250,14 @@ class LateWork:
         flights = [each.flight for each in pieces.values() if each.flight is not None]
         is_alone = not any(each.is_storing for each in self._beside.values())
         emitted = tuple(self._partition.emitted_late) if is_alone else ()
-        self._storing.append((beside.store(work, flights, emitted), pieces))
+        change = next(iter(pieces.values())).change
+        effect = None if change is None else change.effect
+        self._storing.append((beside.store(work, flights, emitted, effect), pieces))
         return True
 
     def _was_slow(self, late: _Late) -> bool:
+        if late.change is not None:
+            return True
         return late.flight is not None and self._pieces.was_slow(late.flight)
 
     def _what_is_in_the_way(self, tenants: Iterable[int]) -> Future[None] | None:
@@ -281,6 +289,9 @@ class LateWork:
             for tenant, each in pieces.items():
                 if each.flight is not None:
                     self._pieces.ended(each.flight)
+                if each.change is not None:
+                    self._shares.charge({tenant: storing.seconds})
+                    each.change.forget()
                 del self._under_way[tenant]
             return
         if isinstance(error, self._engine.passes):
@@ -293,6 +304,9 @@ class LateWork:
                 each.is_stored_alone = True
             return
         for tenant, each in pieces.items():  # as if it could not be computed
+            if each.change is not None:
+                self._give_up(tenant, each.work.late[0], error)
+                continue
             some = self._pieces.without_culprit(each.work, error)
             self._begin(tenant, some[0], each.before)
 
@@ -349,9 +363,22 @@ class LateWork:
                 self._control.prepare(record)
             if not self._slices.go_on(late, record, CONTESTED_LOADING_SECONDS):
                 return
-        self._control.apply_late(record, late)
+        change = self._control.change_of(record, late)
+        if not at_once and self._control.is_inside(change, late.tenant):
+            work = Work((), self._partition.progress, (), (late,))
+            self._under_way[late.tenant] = _Late(work, 0, None, True, change)
+            return
+        self._control.apply_late(change, late)
         self._partition.count_waiting()
         self._partition.emitted_late.append(late.key)
+
+    def _give_up(self, tenant: int, late: PutOff, error: Exception) -> None:
+        def fail() -> None:
+            raise error
+
+        del self._under_way[tenant]
+        self._uncomputed.guard(_row(late), fail, (late,))
+        self._partition.count_waiting()
 
 
 def _row(late: PutOff) -> Row:

@@ -134,12 +134,30 @@ class Control:
         if isinstance(record, BackfillRecord):
             self._settle()
 
-    def apply_late(self, record: ControlRecord, late: PutOff) -> None:
-        """Let a record take effect that had been put off: progress is past it already.
+    def change_of(self, record: ControlRecord, late: PutOff) -> Change:
+        """Return what a record that had been put off changes, once that is stored."""
+        return self._change(record, late.offset)
+
+    def is_inside(self, change: Change, tenant: int) -> bool:
+        """Whether it is a definition that concerns nobody but its tenant: no other is told of it,
+        and nothing of others is read by it, or was."""
+        effect = change.effect
+        if not isinstance(effect, Activate):
+            return False
+        if change.crossings or change.outside or change.verdicts:
+            return False
+        before = self._partition.in_force(effect.service_object)
+        if before is not None and before.inputs:
+            return False
+        read = dict.fromkeys([each.service_object for each in effect.members])
+        owners = self._partition.store.owners(list(read))
+        return all(owner == tenant for owner, _partition in owners.values())
+
+    def apply_late(self, change: Change, late: PutOff) -> None:
+        """Let it take effect: progress is past the record already.
 
         What it tells others is where it was sent when this returns.
         """
-        change = self._change(record, late.offset)
         self._partition.commit(lambda begun: self._batch(change, begun, begun, (late.key,)))
         if change.crossings:
             self._output.emit(self._partition.progress.offset, (), change.crossings)

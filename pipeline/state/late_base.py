@@ -12,6 +12,7 @@ from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate
 from servioticy.errors import Unavailable
 from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Effect
 from servioticy.ports.kept_entries import StoredEntry
 from servioticy.ports.put_off import TreeKey
 
@@ -24,10 +25,12 @@ class LateBase:
         partition: Partition,
         work: Work,
         emitted: Sequence[TreeKey] = (),
+        effect: Effect | None = None,
         *,
         contested: bool,
     ) -> None:
-        """`emitted` are records of which it is noted with it that all of them is emitted."""
+        """`emitted` are records of which it is noted with it that all of them is emitted; `effect`
+        is what a control record brings about, if it is one."""
         self.number = partition.number
         self.accounts = Accounts()
         self.emitted_late: list[TreeKey] = []
@@ -37,6 +40,7 @@ class LateBase:
         self._work = work
         self._emitted_offset = partition.emitted_offset
         self._emitted_before = tuple(emitted)
+        self._effect = effect
         self._changed: dict[KnownStream, LastUpdate] = {}
         self._kept: Sequence[StoredEntry] = ()
         self.is_withdrawn = False
@@ -52,6 +56,7 @@ class LateBase:
             # How far the partition's own client has come; this one's tells nothing of that.
             emitted_offset=self._emitted_offset,
             emitted_late=self._emitted_before,
+            effect=self._effect,
         )
         replaced = self._store.store(content)
         self._kept = content.kept
@@ -70,6 +75,8 @@ class LateBase:
         partition = self._partition
         partition.remember(self._changed)
         partition.note_kept(self._kept)
+        if self._effect is not None:
+            partition.note_in_force()
         # Not what there was less this: it may have been counted anew since this was stored.
         partition.count_waiting()
         partition.accounts.add(self.accounts)

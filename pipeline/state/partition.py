@@ -248,6 +248,11 @@ class Partition:
         # Also where nothing waits any more: then others have room.
         self.is_to_ask |= any(each.key == HEAD for each in kept)
 
+    def note_in_force(self) -> None:
+        """Note that another version is in force: what waits may be woken, or asked for, otherwise."""
+        self.times.look_anew()
+        self.is_to_ask = True
+
     def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
         """Note that these were stored as last updates."""
         self._last_updates.keep((stream.ref, last) for stream, last in last_updates.items())
@@ -277,8 +282,7 @@ class Partition:
         self.emitted_late.clear()
         self.note_kept(content.kept)
         if isinstance(content.effect, Activate | ActivateAll):
-            self.times.look_anew()
-            self.is_to_ask = True
+            self.note_in_force()
         self.progress = end
         self.emitted_offset = max(self.emitted_offset, content.emitted_offset)
         return replaced

@@ -135,7 +135,8 @@ def test_an_acquired_component_waits_only_where_its_release_is_not_stored(world:
 def test_a_record_that_had_been_put_off_moves_no_progress(world: World) -> None:
     world.partition.commit(lambda begun: Batch(0, begun.offset, 5, 0))
 
-    world.control.apply_late(DeletionRecord("so"), PutOff(3, 1, "so", b""))
+    late = PutOff(3, 1, "so", b"")
+    world.control.apply_late(world.control.change_of(DeletionRecord("so"), late), late)
 
     batch = world.happened[-1]
     assert (batch.first_offset, batch.next_offset) == (5, 5)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
+import orjson
 import pytest
 from memory import MemoryPlatform
+from memory.partition_store import MemoryPartitionStore
+from new_service_objects import new_service_object
 from oracle import Composite, Object
 from put_off_runs import CODE, Runs, Whims, append
 from serial_order import define, functions
@@ -28,6 +31,7 @@ from sandbox.trees import Call, Grown
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.records import TickRecord, write
 from servioticy.errors import Unavailable
+from servioticy.ports.batches import Batch
 
 
 class Held:
@@ -106,6 +110,14 @@ class World:
 
     def put(self, *names: str, at: int = 1) -> None:
         append(self.platform, [((name, "d0"), at, at) for name in names])
+        self.take()
+
+    def define_anew(self, name: str) -> None:
+        """Have the same document take its place as another version."""
+        document = orjson.loads(self.state.definitions[name, 1])
+        new = new_service_object(self.tenants[name], name, document)
+        revision = self.platform.graph.nodes([name])[name].revision
+        self.platform.changes.replace(new, revision)
         self.take()
 
     def stored(self) -> list[str]:
@@ -221,6 +233,61 @@ def test_a_change_of_its_own_waits_behind_it(world: World) -> None:
     world.finish()
     assert world.emitted("a", "d0") == world.emitted("a", "c") == [1, 2]
     assert [row.timestamp for _at, row in world.state.updates.values()].count(2) == 2
+
+
+def test_others_go_on_while_a_definition_that_was_put_off_is_stored(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That waits for the disk, of which a third of a second is not rare on a full machine."""
+    gate, storing = Event(), Event()
+    store = MemoryPartitionStore.store
+
+    def slowly(self: MemoryPartitionStore, batch: Batch) -> Mapping[int, int]:
+        if batch.effect is not None:
+            storing.set()
+            assert gate.wait(60)
+        return store(self, batch)
+
+    monkeypatch.setattr(MemoryPartitionStore, "store", slowly)
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    world.define_anew("a")
+    world.put("a", at=2)
+    world.held.let_go()
+    until(lambda: world.task.take([]) or storing.is_set())
+
+    world.put("b", at=2)
+    world.put("b", at=3)
+    assert world.stored() == sorted([*both("a"), *both("b"), *both("b", 2), *both("b", 3)])
+    assert world.state.service_objects["a"].active_version == 1
+
+    gate.set()
+    world.finish()
+    assert world.state.service_objects["a"].active_version == 2
+    assert world.emitted("a", "d0") == world.emitted("a", "c") == [1, 2]
+    assert {each.version for each in world.state.emitted if each.timestamp == 2} == {1, 2}
+
+
+def test_a_definition_that_cannot_be_stored_is_a_dead_letter_and_its_tenant_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryPartitionStore.store
+
+    def refusing(self: MemoryPartitionStore, batch: Batch) -> Mapping[int, int]:
+        if batch.effect is not None:
+            raise ValueError("a fault of ours")
+        return store(self, batch)
+
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    world.define_anew("a")
+    monkeypatch.setattr(MemoryPartitionStore, "store", refusing)
+    world.put("a", at=2)
+    world.finish()
+
+    assert len(world.state.dead_letters) == 1
+    assert world.state.service_objects["a"].active_version == 1
+    assert world.emitted("a", "c") == [1, 2]
 
 
 def test_who_is_alone_is_waited_for(world: World) -> None:

@@ -276,7 +276,7 @@ def test_what_is_put_off_is_sent_before_it_counts_as_done(world: World) -> None:
     record = ReadingRecord("r", world.tenant, world.provider, 1, (tuple(D),), 5)
     late = PutOff(3, world.provider, "x", write(record))
 
-    world.control.apply_late(record, late)
+    world.control.apply_late(world.control.change_of(record, late), late)
 
     batch = world.batches[-1]
     assert batch.taken_up == (TreeKey(3),)
