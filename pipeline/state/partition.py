@@ -249,7 +249,7 @@ class Partition:
         self.is_to_ask |= any(each.key == HEAD for each in kept)
 
     def note_in_force(self) -> None:
-        """Note that another version is in force: what waits may be woken, or asked for, otherwise."""
+        """Note that another version is in force: what waits may be woken, or asked, otherwise."""
         self.times.look_anew()
         self.is_to_ask = True
 

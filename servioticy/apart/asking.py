@@ -1,8 +1,8 @@
 """A process that computes what it is asked, one after the other: this one's lock stays free.
 
 A thread would not do: while it parses a megabyte of JSON, or looks through columns, Python lets
-the other threads do nothing. The process is started when it is needed, ends with this one, and is
-ended where an answer takes too long; another one is begun then.
+the other threads do nothing. The process is started when it is needed, ends with this one whatever
+it is at, and is ended where an answer takes too long; another one is begun then.
 """
 
 from __future__ import annotations
@@ -93,7 +93,10 @@ class _Process:
         with theirs:
             descriptor = theirs.fileno()
             self._process = subprocess.Popen(
-                [*command, str(descriptor)], pass_fds=[descriptor], env=environment
+                [*command, str(descriptor)],
+                pass_fds=[descriptor],
+                env=environment,
+                start_new_session=True,  # so that it can yield to all others, see `answering`
             )
         self.end = weakref.finalize(self, _end, self._connection, self._process)
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from process_walks import alive
+from waiting import until
 
 from servioticy.apart.answering import NICE
 from servioticy.apart.asking import OtherProcess, TookTooLong
@@ -27,8 +31,13 @@ def answer(request):
         return str(os.getpid()).encode()
     if request == b"named":
         return os.environ.get("NAMED", "").encode()
+    if request == b"session":
+        return str(os.getsid(0)).encode()
     if request == b"late":
         time.sleep(600)
+    if request == b"busy":
+        while True:
+            pass
     if request == b"end":
         os._exit(1)
     return request
@@ -106,3 +115,37 @@ def test_it_ends_with_those_who_ask(echo: OtherProcess) -> None:
     echo._process._connection.close()
 
     assert echo._process._process.wait(30) == 0
+
+
+def test_it_ends_with_those_who_ask_in_the_middle_of_an_answer_too(echo: OtherProcess) -> None:
+    """A search may take many seconds, and nobody waits for it any more."""
+    echo.ask(b"a")
+    assert echo._process is not None
+    echo._process._connection.send_bytes(b"busy")
+    echo._process._connection.close()
+
+    assert echo._process._process.wait(30) == 0
+
+
+def test_it_ends_with_a_process_that_is_killed() -> None:
+    """It is in a session of its own: whoever ends that one's group does not end it."""
+    asker = (
+        "import sys, test_apart; from servioticy.apart.asking import OtherProcess\n"
+        "echo = OtherProcess(test_apart.ECHO, 60, 'the echo')\n"
+        "print(echo.ask(b'who').decode(), flush=True)\n"
+        "echo.ask(b'busy')"
+    )
+    path = os.pathsep.join([*sys.path, str(Path(__file__).parent)])
+    with subprocess.Popen(
+        [sys.executable, "-c", asker],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": path},
+    ) as process:
+        assert process.stdout is not None
+        answering = int(process.stdout.readline())
+        process.kill()
+        until(lambda: not alive(answering))
+
+
+def test_it_yields_in_a_session_of_its_own(echo: OtherProcess) -> None:
+    assert int(echo.ask(b"session")) == int(echo.ask(b"who")) != os.getsid(0)
