@@ -23,7 +23,7 @@ from servioticy.domain.model import (
     WindowRef,
 )
 from servioticy.domain.patterns import Copy, Pattern, can_be_shared, is_alone
-from servioticy.domain.pauses import PAUSE, Paused, finished
+from servioticy.domain.pauses import PAUSE, Paces, Paused, finished
 from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
 from servioticy.domain.regions import Shared, has_clock, whole
 from servioticy.domain.windowed import parts
@@ -98,13 +98,16 @@ class Graph:
 
     def _take_in(self, service_objects: Iterable[ServiceObject]) -> Paused[None]:
         subscribers: dict[StreamRef, list[Wake]] = {}
-        for number, each in enumerate(sorted(service_objects, key=lambda each: each.sequence)):
-            if not number % PAUSE:
-                yield
+        paces, edges = Paces(PAUSE), Paces()
+        for each in sorted(service_objects, key=lambda each: each.sequence):
             for stream in each.definition.streams:
+                if paces.pauses(1):
+                    yield
                 self._take_in_stream(stream, each)
-            self._take_in_inputs(each)
-            for ref, wake in _edges(each):
+            yield from self._take_in_inputs(each)
+            for ref, wake in (yield from _edges(each)):
+                if edges.pauses(1):
+                    yield
                 own = ref.service_object == each.id
                 (self._wakes if own else subscribers).setdefault(ref, []).append(wake)
         for number, (ref, wakes) in enumerate(subscribers.items()):
@@ -131,10 +134,12 @@ class Graph:
                 clock = ClockRef(*ref)
                 self._streams[clock] = KnownStream(clock, tenant, version, 0, None)
 
-    def _take_in_inputs(self, service_object: ServiceObject) -> None:
+    def _take_in_inputs(self, service_object: ServiceObject) -> Paused[None]:
         """What it reads of other tenants goes with it: nobody else reads that."""
         keeps = None
-        for ref, provider in outside_inputs(service_object):
+        for number, (ref, provider) in enumerate(outside_inputs(service_object), 1):
+            if not number % PAUSE:
+                yield
             if ref in self._streams:
                 continue
             if keeps is None:
@@ -349,27 +354,34 @@ def _known(stream: Stream, service_object: ServiceObject) -> KnownStream:
     return KnownStream(stream.ref, *owner, number, stream.composite, read_in=partitions)
 
 
-def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:
+def _edges(service_object: ServiceObject) -> Paused[list[tuple[StreamRef, Wake]]]:
     """What this object subscribes to: by source in document order, then by stream.
 
     The same stream through two groups is two edges.
     """
     definition = service_object.definition
+    found: list[tuple[StreamRef, Wake]] = []
     by_name: dict[str, list[tuple[StreamRef, Wake]]] = {}
+    paces = Paces()
     for stream in chain.from_iterable(map(parts, definition.streams)):
+        if paces.pauses(1):
+            yield
         if stream.composite is None:
             continue
         if stream.composite.operator is not None:
-            yield ClockRef(*stream.ref), Wake(stream.ref, CLOCK)
+            found.append((ClockRef(*stream.ref), Wake(stream.ref, CLOCK)))
         if stream.composite.follows:
-            yield WindowRef(*stream.ref), Wake(stream.ref, FOLLOWS)
+            found.append((WindowRef(*stream.ref), Wake(stream.ref, FOLLOWS)))
         if stream.composite.windowed:  # through all of its inputs at once
-            yield WindowRef(*stream.ref), Wake(stream.ref, 0)
+            found.append((WindowRef(*stream.ref), Wake(stream.ref, 0)))
             continue
         for place, each in enumerate(stream.composite.inputs):
+            if paces.pauses(len(each.members)):
+                yield
             edges = by_name.setdefault(each.name, [])
             wake = Wake(stream.ref, place)
             edges += [(member, wake) for member in each.members if member != stream.ref]
     names = [stream.ref.stream for stream in definition.streams]
     for source in dict.fromkeys([*names, *(group.name for group in definition.groups)]):
-        yield from by_name.get(source, ())
+        found += by_name.get(source, ())
+    return found

@@ -30,13 +30,15 @@ def finished(work: Paused[Answer]) -> Answer:
 class Paces:
     """Counts small things of which each takes about as long, whatever holds them."""
 
-    def __init__(self) -> None:
-        self._since = 0
+    def __init__(self, most: int = PACES) -> None:
+        """`most`: that lie between two pauses, but for one that is larger by itself."""
+        self._most = self._since = most
 
     def pauses(self, count: int) -> bool:
-        """Tell whether there is to be a pause before so many more: there were enough of them."""
+        """Tell whether there is to be a pause before so many more: also before the first ones, as
+        who knows what was done before these."""
         self._since += count
-        if self._since < PACES:
+        if self._since <= self._most:
             return False
         self._since = count
         return True

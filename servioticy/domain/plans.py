@@ -58,6 +58,8 @@ def needs_of(wiring: Wiring, entry: int) -> Needs:
         reads = node.keeps or reads_own(node.code, node.own)
         lasts[number] = lasts.get(number, False) or reads
         read = [each for argument, each in enumerate(node.inputs) if argument != node.own]
+        if len(read) == 1 and not node.keeps:
+            continue
         edges = [len(each) - (number in each) for each in read]
         for members, own_edges in zip(read, edges, strict=True):
             if sum(edges) == own_edges and not node.keeps:  # or else its clock may wake it

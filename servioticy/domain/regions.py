@@ -20,7 +20,7 @@ from sandbox import trees
 from servioticy.domain.known_streams import KnownStream, Region, Wake
 from servioticy.domain.model import ClockRef, StreamRef, WindowRef
 from servioticy.domain.operator_code import code_of
-from servioticy.domain.pauses import PAUSE, Paused
+from servioticy.domain.pauses import PAUSE, Paces, Paused
 from servioticy.domain.program_code import PROGRAMS, SideCode
 from servioticy.domain.scripts import Programs, program_name
 from servioticy.domain.windowed import FOLLOWING, WINDOWS
@@ -70,10 +70,13 @@ def find_woken(connected: Sequence[Sequence[KnownStream]], wakes: Wakes) -> Paus
             if not number % PAUSE:
                 yield
     found: list[dict[StreamRef, list[tuple[int, Wake]]]] = [{} for _ in connected]
+    paces = Paces()
     for count, ref in enumerate(sources):
         if not count % PAUSE:
             yield
         for number, wake in enumerate(wakes(ref)):
+            if paces.pauses(1):
+                yield
             reader = places.get(wake.composite)
             if reader is not None:
                 found[reader].setdefault(ref, []).append((number, wake))
@@ -88,7 +91,9 @@ def region_of(
     shared: Shared,
 ) -> Paused[Region]:
     """The region of these composites; a knot where they are not all alike."""
+    paces = Paces()
     inside = {each.ref: number for number, each in enumerate(members)}
+    yield
     numbers = dict(inside)
     for count, each in enumerate(members):
         if not count % PAUSE:
@@ -100,19 +105,19 @@ def region_of(
             numbers.setdefault(ClockRef(*each.ref), len(numbers))
         if each.composite is not None and each.composite.follows:
             numbers.setdefault(WindowRef(*each.ref), len(numbers))
-    named = _named(members)
-    sides = _sides(members)
+    named = yield from _named(members)
+    sides = yield from _sides(members)
     nodes: list[trees.Node] = []
     streams: list[KnownStream | None] = []
     for number, ref in enumerate(numbers):
         if not number % PAUSE:
             yield
-        following = tuple(
-            [
-                trees.Wake(step, inside[wake.composite], wake.input)
-                for step, wake in woken.get(ref, ())
-            ]
-        )
+        woken_here: list[trees.Wake] = []
+        for step, wake in woken.get(ref, ()):
+            if paces.pauses(1):
+                yield
+            woken_here.append(trees.Wake(step, inside[wake.composite], wake.input))
+        following = tuple(woken_here)
         name = str(ref) if ref in named else ""
         stream = members[number] if number < len(members) else None
         brings = any(wake.argument == trees.FOLLOWS for wake in following)
@@ -137,20 +142,25 @@ def region_of(
     return Region(level, tenant, evaluator, tuple(streams), tuple(names), found, keeps=keeps)
 
 
-def _named(members: Iterable[KnownStream]) -> set[StreamRef]:
+def _named(members: Iterable[KnownStream]) -> Paused[set[StreamRef]]:
     """The streams that composites name in what they keep: `staleness: "input"`, windows, and what
     waits for programs."""
-    return {
-        member
-        for each in members
-        if each.composite is not None
-        if each.composite.options.staleness == "input"
-        or each.feeds is not None
-        or each.composite.evaluator == PROGRAMS
-        for number, read in enumerate(each.composite.inputs)
-        if number != each.composite.own
-        for member in read.members
-    }
+    found: set[StreamRef] = set()
+    paces = Paces()
+    for each in members:
+        if paces.pauses(1):
+            yield
+        if each.composite is not None and (
+            each.composite.options.staleness == "input"
+            or each.feeds is not None
+            or each.composite.evaluator == PROGRAMS
+        ):
+            for number, read in enumerate(each.composite.inputs):
+                if number != each.composite.own:
+                    if paces.pauses(len(read.members)):
+                        yield
+                    found.update(read.members)
+    return found
 
 
 def _read_as(stream: KnownStream, known: Known) -> int:
@@ -160,10 +170,13 @@ def _read_as(stream: KnownStream, known: Known) -> int:
     return max([each.stream_id for each in found if each is not None], default=0)
 
 
-def _sides(members: Iterable[KnownStream]) -> dict[StreamRef, list[int]]:
+def _sides(members: Iterable[KnownStream]) -> Paused[dict[StreamRef, list[int]]]:
     """Of streams whose programs make updates of others, these, by their numbers."""
     found: dict[StreamRef, list[int]] = {}
+    paces = Paces()
     for number, each in enumerate(members):
+        if paces.pauses(1):
+            yield
         main = main_of(each)
         if main is not None:
             found.setdefault(main, []).append(number)
