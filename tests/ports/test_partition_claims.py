@@ -10,6 +10,8 @@ from port_builders import Storage, a_batch, document, documents, told
 
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.batches import Batch
+from servioticy.ports.effects import Activate
+from servioticy.ports.put_off import PutOff
 
 
 def test_a_new_partition_begins_at_zero(storage: Storage) -> None:
@@ -95,3 +97,25 @@ def test_emitted_offset_never_goes_back(storage: Storage, stream: int) -> None:
     storage.store.store(Batch(0, 10, 11, emitted_offset=3))
 
     assert storage.store.begin(0) == (11, 0, 7)
+
+
+def test_a_definition_that_was_put_off_comes_into_force_beside_and_once(storage: Storage) -> None:
+    """Or not at all, where another worker has the partition by now."""
+    tenant = storage.tenant()
+    storage.create(tenant, "so1")
+    storage.store.begin(0)
+    record = PutOff(0, tenant, "so1", b"a definition")
+    storage.store.store(Batch(0, 0, 1, 1, put_off=[record]))
+    effect, claim = Activate("so1", 1, 1), storage.store.claim(0)
+    late = Batch(0, 1, 1, 1, effect=effect, taken_up=[record.key], claim=claim)
+
+    with ThreadPoolExecutor(1) as elsewhere:
+        with pytest.raises(Fenced):
+            elsewhere.submit(storage.store.store, replace(late, claim=claim + 1)).result()
+        assert [each.version for each in storage.store.component("so1")] == [None]
+        assert storage.store.waiting(0) == {tenant: 1}
+        elsewhere.submit(storage.store.store, late).result()
+
+    assert [each.version for each in storage.store.component("so1")] == [1]
+    assert (storage.store.waiting(0), storage.store.taken_up(0)) == ({}, [record.key])
+    assert storage.store.all_progress() == {0: 1}
