@@ -95,6 +95,7 @@ WHY = {
     "functions/sinks.py:Sinks.__init__": "the first makes what all use, which takes a second once",
     "functions/working.py:_listening": OURS,
     "functions/working.py:_work": OURS,
+    "servioticy/apart/answering.py:serve": OURS,
     "servioticy/storage/atoms.py:PostgresAtoms.waiting": "the name of one, nobody waits in it",
     "servioticy/storage/outside_tables.py:PostgresOutsideTables.__init__": BRIEF,
     "ingest/pacing.py:Pacing.__init__": BRIEF,
