@@ -50,7 +50,7 @@ class Load:
         self.puller = Puller(two.live_ports, platform.token, pulled)
         self.listener = MqttRoamer(two.mqtt_ports, platform.token, "listener", topic)
         self.publisher = MqttRoamer(two.mqtt_ports[::-1], platform.token, "publisher")
-        self._stop = threading.Event()
+        self._stop, self._closed = threading.Event(), threading.Event()
         self.watched: list[tuple[str, list[tuple[int, float]]]] = []
         self._threads = [threading.Thread(target=each) for each in (self._put, self._publish)]
         for so, port in itertools.product(self.sent, two.live_ports):
@@ -83,7 +83,7 @@ class Load:
                 self.publisher.publish(topic, said)
 
     def _watch(self, follower: Follower, seen: list[tuple[int, float]]) -> None:
-        for frame in follower.updates(threading.Event()):
+        for frame in follower.updates(self._closed):
             update = json.loads(frame)
             seen.append((update["lastUpdate"], update["channels"]["v"]["current-value"]))
 
@@ -96,11 +96,12 @@ class Load:
         until(lambda: self.sent[self.by_http] in self.puller.got, SECONDS)
         until(lambda: self.sent[self.by_mqtt] in self.listener.got, SECONDS)
         for so, seen in self.watched:
-            until(lambda so=so, seen=seen: seen and seen[-1][0] == self.sent[so], SECONDS)
+            until(lambda so=so, seen=seen: self.sent[so] in {n for n, _ in seen}, SECONDS)
 
     def close(self) -> None:
         """Let all clients go."""
         self._stop.set()
+        self._closed.set()
         for each in (self.puller, self.listener, self.publisher):
             each.close()
 
