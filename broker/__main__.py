@@ -89,7 +89,7 @@ async def run(chosen: Settings) -> None:
     )
     bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_first)
     registry = Registry()
-    observe_broker(hub, feeds, broker, queues, bridges, registry)
+    observe_broker(hub, feeds, broker, queues, bridges, passing_on, registry)
     serve(registry, chosen.metrics_host, chosen.mqtt.metrics_port)
     LoopLag(registry).start()
     following.begin(chosen, "broker", registry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from broker.bridge.bridge import Bridges
 from broker.broker import Broker
+from broker.passing_on import PassingOn
 from delivery.actuations.queues import Queues
 from delivery.feeds.feeds import Feeds
 from delivery.hub import Hub
@@ -13,6 +14,7 @@ from servioticy.metrics.names import (
     BACKLOG_BYTES,
     BRIDGES,
     BROKER_CLIENTS,
+    BROKER_PASSED_ON,
     BROKER_PUSHED,
     BROKER_REFUSED,
     BROKER_TAKEN,
@@ -25,7 +27,13 @@ from servioticy.metrics.names import (
 
 
 def observe_broker(
-    hub: Hub, feeds: Feeds, broker: Broker, queues: Queues, bridges: Bridges, registry: Registry
+    hub: Hub,
+    feeds: Feeds,
+    broker: Broker,
+    queues: Queues,
+    bridges: Bridges,
+    passing_on: PassingOn,
+    registry: Registry,
 ) -> None:
     """Let the broker be asked for its metrics, from any thread."""
     registry.observe(BACKLOG_BYTES, lambda: hub.backlog.total)
@@ -37,6 +45,7 @@ def observe_broker(
     registry.observe(ACTUATION_LANES, lambda: len(queues.lanes))
     registry.observe(BRIDGES, lambda: bridges.connected)
     registry.observe(BROKER_CLIENTS, lambda: len(broker.clients))
+    registry.observe(BROKER_PASSED_ON, lambda: len(passing_on))
     registry.observe(BROKER_PUSHED, lambda: broker.exchange.published)
     registry.observe(BROKER_REFUSED, lambda: broker.refused)
     registry.observe(BROKER_TAKEN, lambda: broker.lane.taken)

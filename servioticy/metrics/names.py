@@ -136,6 +136,12 @@ BROKER_TAKEN = Metric(
     "broker",
     "updates of such clients that are in the log",
 )
+BROKER_PASSED_ON = Metric(
+    "servioticy_broker_passed_on",
+    "gauge",
+    "broker",
+    "such clients whose durable topics another process of the broker is asked for",
+)
 BRIDGES = Metric(
     "servioticy_bridge_connections",
     "gauge",
