@@ -27,7 +27,6 @@ from servioticy.domain.model import StreamRef
 
 SECONDS = 300.0
 PAUSE_SECONDS = 0.03
-UNACKNOWLEDGED = 50
 BETWEEN_SECONDS = (1.5, 4.0)
 """Two deaths; so a process that comes again may be killed before it is there."""
 AT_ONCE = 64
@@ -77,7 +76,9 @@ class Load:
     def _publish(self) -> None:
         topic = f"updates/{self.by_mqtt}/data"
         while not self._stop.wait(PAUSE_SECONDS):
-            if self.sent[self.by_mqtt] - self.publisher.acknowledged < UNACKNOWLEDGED:
+            # Of several this client library may say the newest first when it comes again, and of
+            # what is older than that nothing is computed.
+            if self.sent[self.by_mqtt] == self.publisher.acknowledged:
                 self.sent[self.by_mqtt] += 1
                 said = json.dumps(_update(self.sent[self.by_mqtt])).encode()
                 self.publisher.publish(topic, said)

@@ -88,7 +88,6 @@ class MqttRoamer:
         self._stop = threading.Event()
         self._client = mqtt.Client(CallbackAPIVersion.VERSION2, name, reconnect_on_failure=False)
         self._client.username_pw_set("device", token)
-        self._client.max_inflight_messages_set(20)
         self._client.on_connect = self._connected
         self._client.on_message = self._came
         self._client.on_publish = self._published
