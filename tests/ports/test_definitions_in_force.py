@@ -103,7 +103,7 @@ def test_a_large_document_is_understood_with_pauses_before_it_is_in_force(
     assert storage.store.understanding(Activate("small", 1, 1)) is None
     work = storage.store.understanding(Activate("large", 1, 1))
     assert work is not None
-    assert len(list(work)) == 3  # a pause after each of its streams, and before it is weighed
+    assert len(list(work)) > 2  # how many there are: tests/unit/test_pauses_of_documents.py
     assert storage.store.understanding(Activate("large", 1, 1)) is None
     assert set(storage.store.changed([Activate("large", 1, 1)])) == {"large"}
 
