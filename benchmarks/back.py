@@ -159,10 +159,12 @@ class _Bench:
             time.sleep(0.1)
 
     def _kill(self, program: str, watched: Sequence[_Watched]) -> None:
-        killed, clock = time.perf_counter(), time.time()
+        victims = self._processes(program)  # to find them takes a while
         self._events.clear()
-        for each in self._processes(program):
+        clock = time.time()
+        for each in victims:
             os.kill(each, signal.SIGKILL)
+        killed = time.perf_counter()  # what is sent from here on meets nobody who works
         back = _first(watched, killed)
         if back is None:
             print(f"{program}: nothing comes after {BACK_SECONDS:g} s", flush=True)
