@@ -159,7 +159,8 @@ class _Bench:
             time.sleep(0.1)
 
     def _kill(self, program: str, watched: Sequence[_Watched]) -> None:
-        victims = self._processes(program)  # to find them takes a while
+        if not (victims := self._processes(program)):  # to find them takes a while
+            raise RuntimeError(f"{program}: there is no such process to kill")
         self._events.clear()
         clock = time.time()
         for each in victims:
