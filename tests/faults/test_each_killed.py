@@ -125,6 +125,7 @@ def two(platform: RunningPlatform) -> Iterator[Beside]:
         yield found
 
 
+@by_hand("seven deaths take two minutes, and most of two cores")
 @pytest.mark.timeout(900)
 def test_each_is_killed_once_and_nothing_is_lost(two: Beside) -> None:
     chance = random.Random(11)
