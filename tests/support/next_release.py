@@ -42,7 +42,13 @@ CHANGES: Mapping[str, tuple[str, str]] = {
     ),
     "servioticy/domain/records.py": (
         "    return _encoder.encode(record)\n",
-        f"""    return _encoder.encode(record)[:-1] + b',"{UNKNOWN}":["{NAME}"]' + b"}}"\n""",
+        f"""    more = b"" if isinstance(record, EmittedRecord) else b',"{UNKNOWN}":["{NAME}"]'
+    return _encoder.encode(record)[:-1] + more + b"}}"\n""",
+    ),
+    # Of those that are emitted it puts the bytes together piece by piece.
+    "servioticy/domain/emissions.py": (
+        "    end = _end(path)\n",
+        f"""    end = _end(path)[:-1] + b',"{UNKNOWN}":["{NAME}"]' + b"}}"\n""",
     ),
 }
 """File by file what stands there in this one, and in the next one."""
