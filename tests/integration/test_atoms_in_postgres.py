@@ -117,6 +117,29 @@ def test_many_at_once_never_take_the_same(dsn: str, atoms: PostgresAtoms) -> Non
     assert len(taken) == len(set(taken)) == 200
 
 
+def put_where_one_is_known_of(owner: Database, atoms: PostgresAtoms) -> None:
+    """Put 21, of which Postgres knows one."""
+    owner.rows("TRUNCATE atoms")
+    put(atoms, b"{}")
+    owner.rows("ANALYZE atoms")
+    put(atoms, *[b"{}"] * 20)
+
+
+def test_no_plan_takes_more_than_were_asked_for(owner: Database, atoms: PostgresAtoms) -> None:
+    """Where it thinks that there is one atom Postgres looks at all of them first, and for each
+    at those that are chosen. A subquery then chooses again, and others each time, as the ones
+    before are locked: the same words as a subquery take all, so it is that plan."""
+    sql = queries("atoms")["take"]
+    chosen, rest = sql[sql.index("(") + 1 :].split(")\nUPDATE", 1)
+    asked_again = f"UPDATE{rest}".replace("FROM chosen", f"FROM ({chosen}) AS chosen")
+    values = {**QUEUE._asdict(), "instance": 1, "most": 2, "now": NOW, "until": UNTIL}
+
+    put_where_one_is_known_of(owner, atoms)
+    assert len(owner.rows(asked_again, values)) == 21
+    put_where_one_is_known_of(owner, atoms)
+    assert len(take(atoms, most=2)) == 2
+
+
 def test_what_is_done_goes_with_what_was_made_of_it(owner: Database, atoms: PostgresAtoms) -> None:
     put(atoms, b"{}", b"{}")
     one, two = take(atoms)
