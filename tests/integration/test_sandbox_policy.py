@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sandbox_pools import a_pool
@@ -12,6 +13,7 @@ from sandbox_trees import a_call, a_call_of, an_event, events, grow_all, kinds, 
 
 from demonstration import objects
 from sandbox import Binding, ChannelCode, Program, SandboxPool
+from sandbox.host.worker_client import WorkerClient
 from sandbox.program import argument_names
 from sandbox.trees import Last, Node, Wake, Wiring
 
@@ -256,6 +258,27 @@ def test_a_dead_checker_is_replaced(pool: SandboxPool) -> None:
     checker.kill()
 
     assert pool.check(a_function("function(A){return 4}")) == []
+
+
+def test_a_checker_that_is_prepared_has_looked_at_something_once(
+    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it looks with is compiled by then; and nobody pays for it."""
+    seen, check = list[object](), WorkerClient.check
+
+    def checks(worker: WorkerClient, programs: Sequence[bytes], *rest: Any) -> Any:
+        seen.append(check(worker, programs, *rest))
+        return seen[-1]
+
+    monkeypatch.setattr(WorkerClient, "check", checks)
+    own = a_pool(engine=pool.options.engine)
+    own.prepare()
+    own.prepare()
+    used = own.cpu_seconds()
+    own.close()
+
+    assert seen == [[[]]], "once, and there is nothing wrong with it"
+    assert used == {}
 
 
 def test_a_checker_that_nobody_has_asked_waits_however_long(pool: SandboxPool) -> None:
