@@ -17,6 +17,7 @@ from ingest.progress import Progress
 from ingest.sharing import Sharing
 from servioticy import bootstrap
 from servioticy.apart.answering import NICE
+from servioticy.forgetting import Forgetting
 from servioticy.settings import Settings
 from servioticy.storage.rates import PostgresRates
 from servioticy.storage.roles import Role
@@ -45,5 +46,7 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     services.quotas.reading.start()
     telling = bootstrap.connect(settings, Role.API, durable=False)
     Sharing(PostgresRates(telling), services.quotas).start()
+    ways = (services.definitions.forget_unused, services.quotas.forget_unused)
+    Forgetting(settings.forget_seconds, ways).start()
     lane = UpdatesLane(services.ingest)
     return app, Progress(ports.history, ports.log), lane.answers, services.quotas

@@ -18,6 +18,7 @@ from ingest.sharing import Sharing
 from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names
 from servioticy.domain.quotas import quotas
+from servioticy.forgetting import Forgetting
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.log import SharedLog
 from servioticy.ports.rates import Rates
@@ -45,6 +46,8 @@ def ingest(
     if rates is not None:
         Sharing(rates, limits).start()
     definitions = Definitions(PostgresServiceObjects(database), argument_names, parser, parser)
+    ways = (definitions.forget_unused, limits.forget_unused)
+    Forgetting(chosen.forget_seconds, ways).start()
     waiting = UpdatesWaiting(history, limits)
     accepting = Accepting(chosen.requests, waiting, limits, clock)
     wait = partial(Progress(history, log).hold, seconds=MAX_SECONDS)

@@ -199,6 +199,30 @@ class SendersQuotas:
         with self._lock:
             return self._known.setdefault(tenant, Known(self._clock()))
 
+    def forget_unused(self, seconds: float) -> int:
+        """Forget tenants that were not asked for, for so long; return how many.
+
+        Not those whose rates are not full again, or of whom others are still to be told.
+        """
+        before = self._clock() - seconds
+        with self._lock:
+            silent = [tenant for tenant, known in self._known.items() if known.at <= before]
+        return sum([self._forget_if(tenant, before) for tenant in silent])
+
+    def _forget_if(self, tenant: int, before: float) -> bool:
+        """One at a time: whoever sends waits for no more."""
+        with self._lock:
+            known = self._known.get(tenant)
+            if known is None or known.at > before or tenant in self._to_tell:
+                return False
+            if is_full := self._is_full(known):
+                del self._known[tenant]
+            return is_full
+
+    def _is_full(self, known: Known) -> bool:
+        every = [self._filled(known, name) for name in known.rates]
+        return all(each.left >= each.most for each in every)
+
     def _forget_oldest(self) -> None:
         while len(self._known) > MAX_KNOWN:
             tenant, _ = self._known.popitem(last=False)

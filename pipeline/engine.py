@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pipeline.aspects import STAGES, Stages
 from pipeline.errors import ProgressLost
-from pipeline.limits import BACKLOG, NO_LIMITS, Limits
+from pipeline.limits import BACKLOG, IDLE_SECONDS, NO_LIMITS, Limits
 from servioticy.domain.evaluators.evaluator import Evaluators
 from servioticy.errors import Fenced, Unavailable
 
@@ -35,6 +35,8 @@ class Engine:
     now: Callable[[], float] = time.time
     """Seconds since 1970, by which times come that composites have set themselves: as records of
     the log. Nothing is computed by it."""
+    idle_seconds: float = IDLE_SECONDS
+    """What a partition has not used for so long it forgets."""
 
     @property
     def backlog(self) -> int:

@@ -44,6 +44,10 @@ DOCUMENTS_BYTES = 1024 * 1024
 CONTESTED_DOCUMENTS_BYTES = 64 * 1024
 """The same while several tenants are active: some ten milliseconds."""
 
+IDLE_SECONDS = 600.0
+"""What is remembered of Service Objects that nobody has used for so long is forgotten, and read
+again when it is needed: 10 to 30 kB of each, and some ten milliseconds."""
+
 
 class Limits(NamedTuple):
     """How far one update may go.

@@ -77,6 +77,8 @@ class Task:
         self.means = means or Means()
         self._begun: _Begun | None = None
         self._claimed = False
+        self.forgotten = 0
+        """Service Objects of which nothing is remembered any more, as nobody used them."""
         self._reached = TreeKey(0)
         self._failures = 0
 
@@ -157,6 +159,7 @@ class Task:
             self.take(())
         else:
             self._note_acknowledged(begun)
+            self.forgotten += begun.partition.forget_unused()
 
     def _send_more(self, begun: _Begun) -> None:
         try:
@@ -211,7 +214,10 @@ class Task:
 
     def _begin(self) -> _Begun:
         """Read progress, and emit again what may not have reached subscribers."""
-        partition = Partition(self._number, self._store, self._engine.remembered_bytes)
+        engine = self._engine
+        partition = Partition(
+            self._number, self._store, engine.remembered_bytes, engine.idle_seconds, engine.clock
+        )
         progress = partition.progress
         if progress < self._reached:
             raise ProgressLost(self._number, progress.offset, self._reached.offset)

@@ -162,7 +162,7 @@ class Ports:
 
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
-    database = connect(settings, Role.API, statement_seconds=STATEMENT_SECONDS)
+    database = connect(settings, Role.API, statement_seconds=STATEMENT_SECONDS, shared=True)
     emitted = emitted_ends(settings)
     wait_seconds = settings.requests.change_wait_seconds
     found = ports_on(database, log(settings, database), emitted.ends, wait_seconds)

@@ -9,6 +9,7 @@ each second and a half, of everybody. What is young is looked through as ever.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import resource
 import time
@@ -34,6 +35,12 @@ def resident_bytes() -> int:
     """Return the memory of this process."""
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     return pages * resource.getpagesize()
+
+
+def memory_given_back() -> bool:
+    """Let the system have what the C library keeps of memory that was freed; whether it can."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim is not None and bool(trim(0))
 
 
 class Garbage:

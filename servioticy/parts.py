@@ -20,6 +20,7 @@ def connect(
     durable: bool = True,
     statement_seconds: float | None = None,
     lock_seconds: float | None = None,
+    shared: bool = False,
 ) -> Database:
     """Postgres as the settings name it; see Database for the rest."""
     if not settings.store.dsn:
@@ -32,6 +33,7 @@ def connect(
         durable=durable,
         statement_seconds=statement_seconds,
         lock_seconds=lock_seconds,
+        shared=shared,
     )
 
 

@@ -61,14 +61,15 @@ class Worker:
 
         Raises Unavailable.
         """
-        row = self._locks.row("lock", key=self._lock)
-        if row is None or not row[0]:
-            return False
-        try:
-            # Each has its turn.
-            found = [self._turn_of(name, each) for name, each in self._works.items()]
-        finally:
-            self._locks.rows("unlock", key=self._lock)
+        with self._locks.session():
+            row = self._locks.row("lock", key=self._lock)
+            if row is None or not row[0]:
+                return False
+            try:
+                # Each has its turn.
+                found = [self._turn_of(name, each) for name, each in self._works.items()]
+            finally:
+                self._locks.rows("unlock", key=self._lock)
         late = next((each for each in found if isinstance(each, Unavailable)), None)
         if late is not None:
             raise late

@@ -22,7 +22,7 @@ log = logging.getLogger("api")
 
 
 class Threads:
-    """A fixed number of threads; each keeps its connection to Postgres.
+    """A fixed number of threads.
 
     To wake the loop costs more than to run a small job. Where nobody waits for a result
     (the answer is sent, no job is queued) it stays until the loop has woken for another

@@ -87,11 +87,12 @@ class Quotas(SendersQuotas):
     @contextmanager
     def held(self, tenant: int) -> Iterator[None]:
         """Let nobody else add anything near a border for this tenant. Raises Unavailable."""
-        self._stored.rows("hold", tenant=tenant)
-        try:
-            yield
-        finally:
-            self._stored.rows("let_go", tenant=tenant)
+        with self._stored.session():
+            self._stored.rows("hold", tenant=tenant)
+            try:
+                yield
+            finally:
+                self._stored.rows("let_go", tenant=tenant)
 
     def too_many(self, tenant: int, **more: int) -> Exceeded | None:
         """Tell the same as `adding`, to who has the tenant held."""

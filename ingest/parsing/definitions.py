@@ -41,6 +41,10 @@ class Definitions:
         self._new, self._stored = new, stored
         self._documents = Documents(at_once(self._parse_quickly), room)
 
+    def forget_unused(self, seconds: float) -> int:
+        """Forget versions that nobody has asked for, for so long; return how many."""
+        return self._documents.forget_unused(seconds)
+
     def parsed(self, document: dict[str, Any], service_object: str) -> Definition:
         """Return a document as the Service Object of that id.
 

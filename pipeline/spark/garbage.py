@@ -12,6 +12,8 @@ import gc
 import time
 from collections.abc import Callable
 
+from servioticy.garbage import memory_given_back
+
 YOUNG = 20_000
 """Objects that have come to stay: looking through them takes 5 to 10 ms."""
 
@@ -35,7 +37,10 @@ class Garbage:
         count: Callable[[], tuple[int, int, int]] = gc.get_count,
         collect: Callable[[int], object] = gc.collect,
         clock: Callable[[], float] = time.monotonic,
+        trim: Callable[[], object] = memory_given_back,
     ) -> None:
+        self._trim = trim
+        self._died = 0
         self._count = count
         self._collect = collect
         self._clock = clock
@@ -49,6 +54,19 @@ class Garbage:
         gc.collect()
         gc.freeze()
         gc.disable()
+
+    def give_back(self, died: int) -> None:
+        """Let the system have the memory of what has been forgotten: so many Service Objects.
+
+        For who has nothing to do: what they hold of each other is found by looking through all.
+        """
+        self._died += died
+        if self._died and self._clock() >= self._not_before:
+            began = self._clock()
+            self._collect(2)
+            self._trim()
+            self._not_before = self._clock() + (self._clock() - began) / PART
+            self._died = 0
 
     def look(self, *, computing: bool) -> None:
         """Between two batches; `computing`: something is in the middle of one, beside."""

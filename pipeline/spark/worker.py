@@ -169,6 +169,8 @@ def _work(task: Task, inbox: Inbox, most: int, in_batches: bool) -> None:
                 task.take(rows)
             else:
                 task.rest()
+                forgotten, task.forgotten = task.forgotten, 0
+                garbage.give_back(forgotten)
             garbage.look(computing=task.is_computing)
         if in_batches:
             _finish(task)
@@ -256,6 +258,7 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
         limits_of(settings),
         stages=timed(STAGES, metrics.stage),
         heals=(Unavailable, InfraError),
+        idle_seconds=settings.forget_seconds,
     )
     fairness = Fairness(Shares(settings.pipeline.tenant_share), UsedUp(quotas(settings)))
     means = Means(

@@ -7,9 +7,10 @@ slices, and between two of them others are computed.
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from pipeline.limits import CONTESTED_LOADING_SECONDS, LOADING_SECONDS
@@ -22,6 +23,11 @@ from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024
 """Of Service Objects known at once, estimated; beyond it whole components are forgotten."""
+
+MAX_LOOKED_AT = 200
+"""Service Objects of which is looked at once whether they are unused: 0.1 ms."""
+MARKS = 10
+"""So many times are remembered of those within which something is not forgotten."""
 
 
 class StillLoading(NamedTuple):
@@ -58,6 +64,9 @@ class Components:
         self._pattern_weights: dict[Pattern, int] = {}
         """It stays while there is a copy, whoever it was cut for: so long it counts."""
         self._used: dict[str, int] = {}
+        """After how many batches each was used last; the longest unused first, about."""
+        self._marks: deque[tuple[float, int]] = deque()
+        """How many batches there had been at some times."""
         self._batches = 0
         self._loading: dict[str, Loading] = {}
         self._seconds_left = LOADING_SECONDS
@@ -73,7 +82,7 @@ class Components:
         """
         known = self.known.get(service_object)
         if known is not None:
-            self._used[service_object] = self._batches
+            self._use(service_object, self._batches)
             return known
         loading = self._loading.get(service_object)
         if loading is None:
@@ -235,6 +244,42 @@ class Components:
                 break
             self.forget(members)
 
+    def forget_unused(self, seconds: float, under_way: Set[int] = frozenset()) -> set[str]:
+        """Forget some components that nobody has used for so long, or a tenth longer, as a whole.
+
+        None of tenants of whom something is `under_way`. Returns the Service Objects that are
+        forgotten; to be asked again while there are any.
+        """
+        self._batches += 1
+        unused_since = self._batches_before(seconds)
+        gone: set[str] = set()
+        for each in list(islice(self._used, MAX_LOOKED_AT)):
+            if each in gone:
+                continue
+            if self._used[each] >= unused_since:
+                break
+            members = self._members.get(each, frozenset((each,)))
+            newest = max(self._used.get(member, 0) for member in members)
+            if newest >= unused_since or self.known[each].tenant in under_way:
+                self._use(each, newest)  # the next one is looked at first
+            else:
+                gone |= self.forget((each,))
+        return gone
+
+    def _use(self, service_object: str, batch: int) -> None:
+        self._used.pop(service_object, None)
+        self._used[service_object] = batch
+
+    def _batches_before(self, seconds: float) -> int:
+        """How many batches there had been so many seconds ago; 0 where that is not known."""
+        now = self._clock()
+        if not self._marks or now - self._marks[-1][0] >= seconds / MARKS:
+            self._marks.append((now, self._batches))
+        while len(self._marks) > 1 and now - self._marks[1][0] >= seconds:
+            self._marks.popleft()
+        at, batches = self._marks[0]
+        return batches if now - at >= seconds else 0
+
     def _trim_loading(self) -> None:
         """Begin anew with what is hardly begun, where too much is loaded in part."""
         begun = sorted(set(self._loading.values()), key=lambda each: each.weight)
@@ -281,7 +326,7 @@ class Components:
         here = loading.loaded
         for each in here:
             self.known[each.id] = each
-            self._used[each.id] = self._batches
+            self._use(each.id, self._batches)
         if len(here) > 1:
             members = frozenset([each.id for each in here])
             self._members.update(dict.fromkeys(members, members))

@@ -6,6 +6,7 @@ of every transaction proves it.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
@@ -13,6 +14,7 @@ from dataclasses import replace
 from pipeline.accounting.accounts import Accounts
 from pipeline.errors import BatchTooLarge
 from pipeline.growth import Keeping, Keys
+from pipeline.limits import IDLE_SECONDS
 from pipeline.state.beginning import Beginning
 from pipeline.state.channels import Channels
 from pipeline.state.components import Components, StillLoading
@@ -21,6 +23,7 @@ from pipeline.state.last_update_cache import LastUpdateCache
 from pipeline.state.recalling import asked_for, recalled_past, room_left
 from pipeline.state.times import Times
 from pipeline.work import Work
+from servioticy.domain import emissions
 from servioticy.domain.evaluators.past import PastKey
 from servioticy.domain.evaluators.programs import HEAD
 from servioticy.domain.known_streams import KnownStream
@@ -36,11 +39,20 @@ from servioticy.ports.put_off import TreeKey
 class Partition:
     """The state of a partition at its stored progress, loaded as it is needed."""
 
-    def __init__(self, number: int, store: PartitionStore, remembered_bytes: int) -> None:
+    def __init__(
+        self,
+        number: int,
+        store: PartitionStore,
+        remembered_bytes: int,
+        idle_seconds: float = IDLE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Claim the partition; `remembered_bytes` of last updates are remembered.
 
-        Raises Unavailable while another worker has it.
+        What has not been used for `idle_seconds` is forgotten. Raises Unavailable while another
+        worker has it.
         """
+        self._idle_seconds = idle_seconds
         self.number = number
         self.store = store
         self.decided = Decided()
@@ -71,7 +83,9 @@ class Partition:
         self.is_to_ask = True
         """Whether programs may be to be asked, or others than before; at first nobody knows."""
         self._last_updates = LastUpdateCache(remembered_bytes)
-        self._components = Components(number, store, forget_inputs=self._last_updates.forget)
+        self._components = Components(
+            number, store, clock, forget_inputs=self._last_updates.forget
+        )
         self.graph = self._components.graph
         self._known = self._components.known
         self.channels = Channels(number, store)
@@ -265,6 +279,18 @@ class Partition:
         self._last_updates.trim()
         self.channels.trim()
         self._components.trim(self.under_way, contested=contested)
+
+    def forget_unused(self) -> int:
+        """Forget some of what nobody has used for long, and return how many Service Objects.
+
+        Between two batches, and again while it is some: a few milliseconds at a time.
+        """
+        gone = self._components.forget_unused(self._idle_seconds, self.under_way)
+        self._last_updates.forget_all(gone)
+        if gone:
+            self.store.forget_parsed(self._idle_seconds)
+            emissions.forget()
+        return len(gone)
 
     def commit(self, batch: Callable[[TreeKey], Batch]) -> Mapping[int, int]:
         """Store the batch that begins at our progress, which then moves to its end.

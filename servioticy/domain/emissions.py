@@ -50,6 +50,15 @@ def _begin(stream: str, tenant: int, version: int) -> bytes:
     return _written("", stream, tenant, version)[_ID:].removesuffix(_EMPTY)
 
 
+def forget() -> None:
+    """Forget what records begin and end with; it is written again when it is needed.
+
+    It is little, but one of a thousand devices in each page of memory keeps all pages.
+    """
+    for each in (_whose, _begin, _end):
+        each.cache_clear()
+
+
 def _written(service_object: str, stream: str, tenant: int, version: int) -> bytes:
     return write(EmittedRecord(service_object, stream, tenant, version, 0, msgspec.Raw(b"0")))
 

@@ -90,6 +90,12 @@ class PartitionStore(
         and `read_in` are as they stand at the stored progress.
         """
 
+    def forget_parsed(self, seconds: float) -> int:
+        """Forget what definitions mean that were not read for so long; return how many.
+
+        Each is understood anew when it is read again.
+        """
+
     def changed(
         self, changes: Sequence[Activate], most_bytes: int = ANY_SIZE
     ) -> Mapping[str, ServiceObject]:

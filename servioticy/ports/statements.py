@@ -27,3 +27,6 @@ class Statements(Protocol):
 
     def together(self) -> AbstractContextManager[None]:
         """What this thread stores inside takes effect together or not at all."""
+
+    def session(self) -> AbstractContextManager[None]:
+        """What this thread locks inside stays locked until it lets go, or the end."""

@@ -354,6 +354,11 @@ class Settings:
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
         "INFO", "the least of our own events that is written"
     )
+    forget_seconds: Seconds = setting(
+        600.0,
+        "what programs remember of devices and tenants of whom nothing has come for so long is "
+        "forgotten, and read again when something comes",
+    )
 
     store: Store = field(default_factory=Store)
     log: Log = field(default_factory=Log)

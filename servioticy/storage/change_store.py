@@ -53,14 +53,15 @@ class PostgresChangeStore:
         killed program cannot keep it. Raises Unavailable where others hold it too long.
         """
         values = {"key": _CHANGES, "wait": f"{self._change_wait_ms}ms"}
-        with self._database.transaction():
-            self._database.rows(self._sql["limit_waiting"], values)
-            self._database.rows(self._sql["lock_changes"], values)
-        self._load = None
-        try:
-            yield
-        finally:
-            self._database.rows(self._sql["unlock_changes"], {"key": _CHANGES})
+        with self._database.session():
+            with self._database.transaction():
+                self._database.rows(self._sql["limit_waiting"], values)
+                self._database.rows(self._sql["lock_changes"], values)
+            self._load = None
+            try:
+                yield
+            finally:
+                self._database.rows(self._sql["unlock_changes"], {"key": _CHANGES})
 
     def together(self) -> AbstractContextManager[None]:
         """What is stored inside takes effect together or not at all."""

@@ -1,4 +1,4 @@
-"""Connections to Postgres: one a thread, opened when needed, replaced when lost."""
+"""Postgres: a connection a thread, or shared ones; opened when needed, replaced when lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import select
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import psycopg2
@@ -16,6 +16,7 @@ import psycopg2.errors
 import psycopg2.extensions
 
 from servioticy.errors import Unavailable
+from servioticy.storage.connections import Connection, Shared
 from servioticy.storage.failures import LOST, answering
 from servioticy.storage.roles import NOBODY, Role, changing, standing
 
@@ -29,6 +30,9 @@ _READING = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 _WRITING = re.compile(
     r"\b(INSERT\s+INTO|(?<!FOR )(?<!KEY )UPDATE|DELETE\s+FROM|MERGE\s+INTO)\b", re.IGNORECASE
 )
+
+_OF_THE_SESSION = re.compile(r"\bpg_(try_)?advisory_lock(_shared)?\(", re.IGNORECASE)
+"""What a connection holds until it is let go, or the connection ends."""
 
 _NOTICED = {
     "keepalives_idle": 30,
@@ -79,6 +83,10 @@ class Database:
 
     With a `role` it is nobody else, and what a statement sees is decided by row level security
     (`servioticy/storage/roles.py`); without one it is whoever logs in.
+
+    Each thread keeps its connection, unless connections are `shared`: then one is a thread's for a
+    statement, a transaction or a `session`, and as long as it listens
+    (`servioticy/storage/connections.py`).
     """
 
     def __init__(
@@ -89,12 +97,14 @@ class Database:
         durable: bool = True,
         statement_seconds: float | None = None,
         lock_seconds: float | None = None,
+        shared: bool = False,
     ) -> None:
         self._dsn = dsn
         self._role = role
         self._statement_seconds = statement_seconds
         self._lock_seconds = lock_seconds
         self._durable = durable
+        self._shared = Shared() if shared else None
         self._local = threading.local()
 
     def rows(self, sql: str | Prepared, values: Mapping[str, Any] | None = None) -> list[Row]:
@@ -104,8 +114,7 @@ class Database:
         only reads is tried again. Not so if this Database is not `durable`: the server may
         have forgotten what the caller has read before, so the caller has to know.
         """
-        with answering():
-            connection, fresh = self._connection()
+        with self._connected() as (connection, fresh):
             try:
                 return self._run(connection, sql, values)
             except psycopg2.errors.QueryCanceled:
@@ -123,33 +132,34 @@ class Database:
 
         One of them at most is Copied. For hot paths that write; nothing is tried again.
         """
-        with answering():
-            connection, _fresh = self._connection()
+        with self._connected() as (connection, _fresh):
             try:
-                with connection.cursor() as cursor:
-                    self._send(cursor, parts)
+                with connection.raw.cursor() as cursor:
+                    self._send(connection, cursor, parts)
             except LOST:
                 self.close()
                 raise
 
-    def _send(self, cursor: Any, parts: Sequence[Prepared | Copied]) -> None:
+    def _send(
+        self, connection: Connection, cursor: Any, parts: Sequence[Prepared | Copied]
+    ) -> None:
         message, rows = [], None
         for part in parts:
             if isinstance(part, Copied):
                 rows = part.rows
                 message.append(part.sql.strip().rstrip(";").encode())
             else:
-                message.append(self._execution(cursor, part))
+                message.append(self._execution(connection, cursor, part))
         if rows is None:
             cursor.execute(b";".join(message))
         else:
             cursor.copy_expert(b";".join(message), io.BytesIO(rows), max(1, len(rows)))
 
-    def _execution(self, cursor: Any, part: Prepared) -> bytes:
+    def _execution(self, connection: Connection, cursor: Any, part: Prepared) -> bytes:
         statement, order = _positional(part.sql)
-        if part.name not in self._local.prepared:
+        if part.name not in connection.prepared:
             cursor.execute(f"PREPARE {part.name} AS {statement}")
-            self._local.prepared.add(part.name)
+            connection.prepared.add(part.name)
         places = ", ".join(["%s"] * len(order))
         values = [part.values[each] for each in order]
         execution: bytes = cursor.mogrify(f"EXECUTE {part.name} ({places})", values)
@@ -157,10 +167,9 @@ class Database:
 
     def copy(self, sql: str, file: BinaryIO, at_once: int = 1 << 20) -> None:
         """Run a `COPY`: its rows go to the file, or come from it, a part at a time."""
-        with answering():
-            connection, _fresh = self._connection()
+        with self._connected() as (connection, _fresh):
             try:
-                with connection.cursor() as cursor:
+                with connection.raw.cursor() as cursor:
                     cursor.copy_expert(sql, file, at_once)
             except LOST:
                 self.close()
@@ -175,21 +184,21 @@ class Database:
 
         None: this thread listens from now on, and has missed what was said before.
         """
-        with answering():
-            connection, _fresh = self._connection()
+        with self._connected() as (connection, _fresh):
+            raw = connection.raw
             try:
-                if channel not in self._local.listening:
+                if channel not in connection.listening:
+                    connection.listening.add(channel)  # it is this thread's until it is closed
                     self._run(connection, f"LISTEN {channel}", None)
-                    self._local.listening.add(channel)
                     return None
-                connection.poll()
-                if not connection.notifies:
+                raw.poll()
+                if not raw.notifies:
                     waiting = select.poll()  # `select` knows no more than 1,024 descriptors
-                    waiting.register(connection.fileno(), select.POLLIN)
+                    waiting.register(raw.fileno(), select.POLLIN)
                     waiting.poll(seconds * 1000)
-                    connection.poll()
-                said = [each.payload for each in connection.notifies if each.channel == channel]
-                connection.notifies.clear()
+                    raw.poll()
+                said = [each.payload for each in raw.notifies if each.channel == channel]
+                raw.notifies.clear()
             except LOST:
                 self.close()
                 raise
@@ -204,26 +213,36 @@ class Database:
         if getattr(self._local, "inside", False):
             yield
             return
-        with answering():
-            connection, _fresh = self._connection()
+        with self._connected() as (connection, _fresh):
+            raw = connection.raw
             try:
-                connection.autocommit = False
+                raw.autocommit = False
                 self._local.inside = True
                 self._local.standing = NOBODY
                 try:
                     yield
-                    connection.commit()
+                    raw.commit()
                 except BaseException:
-                    if not connection.closed:
-                        connection.rollback()
+                    if not raw.closed:
+                        raw.rollback()
                     raise
                 finally:
                     self._local.inside = False
-                    if not connection.closed:
-                        connection.autocommit = True
+                    if not raw.closed:
+                        raw.autocommit = True
             except LOST:
                 self.close()
                 raise
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Statements of this thread inside have one connection, which holds what they lock."""
+        self._local.sessions = getattr(self._local, "sessions", 0) + 1
+        try:
+            yield
+        finally:
+            self._local.sessions -= 1
+            self._let_go()
 
     def another(self) -> Database:
         """Return one that is the same, with connections of its own: for a transaction beside."""
@@ -233,22 +252,28 @@ class Database:
             durable=self._durable,
             statement_seconds=self._statement_seconds,
             lock_seconds=self._lock_seconds,
+            shared=self._shared is not None,
         )
 
     def close(self) -> None:
-        """Close this thread's connection, if it has one."""
-        connection = getattr(self._local, "connection", None)
+        """Close this thread's connection, if it has one, and those that nobody uses."""
+        connection: Connection | None = getattr(self._local, "connection", None)
         self._local.connection = None
-        if connection is not None and not connection.closed:
+        if connection is not None:
             connection.close()
+        if self._shared is not None:
+            self._shared.close()
 
     def _run(
-        self, connection: Any, sql: str | Prepared, values: Mapping[str, Any] | None
+        self, connection: Connection, sql: str | Prepared, values: Mapping[str, Any] | None
     ) -> list[Row]:
-        with connection.cursor() as cursor:
+        text = sql.sql if isinstance(sql, Prepared) else sql
+        if self._shared is not None and not self._keeps(connection) and _holds(text):
+            raise RuntimeError(f"a lock of a connection that is given away: {text[:80]}")
+        with connection.raw.cursor() as cursor:
             if isinstance(sql, Prepared):
                 before = self._stand(sql.sql, sql.values)
-                cursor.execute(before.encode() + self._execution(cursor, sql))
+                cursor.execute(before.encode() + self._execution(connection, cursor, sql))
             else:
                 cursor.execute(self._stand(sql, values or {}) + sql, values)
             return cursor.fetchall() if cursor.description else []
@@ -261,22 +286,43 @@ class Database:
         before, self._local.standing = self._local.standing, wanted
         return changing(before, wanted)
 
-    def _connection(self) -> tuple[Any, bool]:
-        connection = getattr(self._local, "connection", None)
-        if connection is not None and not connection.closed:
+    @contextmanager
+    def _connected(self) -> Iterator[tuple[Connection, bool]]:
+        """Let this thread have a connection; whether it is a new one."""
+        with answering():
+            try:
+                yield self._connection()
+            finally:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Let others use this thread's connection, unless something of it is to stay."""
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if self._shared is None or connection is None or self._keeps(connection):
+            return
+        if not getattr(self._local, "inside", False):
+            self._local.connection = None
+            self._shared.give(connection)
+
+    def _keeps(self, connection: Connection) -> bool:
+        return bool(getattr(self._local, "sessions", 0) or connection.listening)
+
+    def _connection(self) -> tuple[Connection, bool]:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None and self._shared is not None:
+            connection = self._local.connection = self._shared.take()
+        if connection is not None and connection.is_open:
             return connection, False
-        connection = psycopg2.connect(
+        raw = psycopg2.connect(
             self._dsn, connect_timeout=5, application_name="servioticy", **_NOTICED
         )
-        connection.autocommit = True
+        raw.autocommit = True
         try:
-            self._settle(connection)
+            self._settle(raw)
         except BaseException:
-            connection.close()
+            raw.close()
             raise
-        self._local.connection = connection
-        self._local.prepared = set()
-        self._local.listening = set()
+        connection = self._local.connection = Connection(raw)
         return connection, True
 
     def _settle(self, connection: Any) -> None:
@@ -310,6 +356,12 @@ def _positional(sql: str) -> tuple[str, list[str]]:
     order = list(dict.fromkeys(_VALUE.findall(sql)))
     numbered = _VALUE.sub(lambda match: f"${order.index(match[1]) + 1}", sql)
     return numbered.strip().rstrip(";"), order
+
+
+@lru_cache(1_024)
+def _holds(sql: str) -> bool:
+    """Whether a connection holds something after it that is to be let go."""
+    return bool(_OF_THE_SESSION.search(sql))
 
 
 def _reads(sql: str) -> bool:

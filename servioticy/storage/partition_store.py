@@ -134,6 +134,10 @@ class PostgresPartitionStore:
             for _component, members in groupby(rows, key=itemgetter(0))
         ]
 
+    def forget_parsed(self, seconds: float) -> int:
+        """Forget what definitions mean that were not read for so long; return how many."""
+        return self._documents.forget_unused(seconds)
+
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for."""
         rows = self._database.rows(self._sql["service_objects"], {"ids": list(ids)})

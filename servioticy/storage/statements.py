@@ -28,3 +28,7 @@ class PostgresStatements:
     def together(self) -> AbstractContextManager[None]:
         """What this thread stores inside takes effect together or not at all."""
         return self._database.transaction()
+
+    def session(self) -> AbstractContextManager[None]:
+        """What this thread locks inside stays locked until it lets go, or the end."""
+        return self._database.session()

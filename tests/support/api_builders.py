@@ -35,8 +35,8 @@ UPDATE = b'{"channels":{"x":{"current-value":1}},"lastUpdate":1}'
 class RoleDatabase(Database):
     """What a program is to Postgres. Answers while the state of the present test says so."""
 
-    def __init__(self, dsn: str, role: Role | None = None) -> None:
-        super().__init__(dsn, role=role)
+    def __init__(self, dsn: str, role: Role | None = None, *, shared: bool = False) -> None:
+        super().__init__(dsn, role=role, shared=shared)
         self.state: State | None = None
 
     def rows(self, sql: str | Prepared, values: Mapping[str, Any] | None = None) -> list[Row]:
@@ -50,7 +50,7 @@ class SwitchedDatabase(RoleDatabase):
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn)
-        self.api = RoleDatabase(dsn, Role.API)
+        self.api = RoleDatabase(dsn, Role.API, shared=True)
         self.pipeline = RoleDatabase(dsn, Role.PIPELINE)
         self.delivery = RoleDatabase(dsn, Role.DELIVERY)
         self.rows(emptying(self.rows(_TABLES)))

@@ -18,7 +18,7 @@ from memory import MemoryPlatform
 from oracle import Composite, Object, Ref, ScriptError
 from plain_trees import Ends
 from python_evaluator import PythonEvaluator, Trigger
-from serial_order import SIMPLE, Generous, document, javascript, python
+from serial_order import AT_ONCE, SIMPLE, Generous, document, javascript, python
 
 from pipeline.engine import Engine
 from pipeline.limits import NO_LIMITS, Limits
@@ -332,6 +332,7 @@ class World:
                     10**6,
                     self.limits,
                     sleep=lambda _seconds: self.step(),
+                    idle_seconds=AT_ONCE,
                 ),
                 self.fairness,
             )

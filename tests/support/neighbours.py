@@ -14,7 +14,7 @@ from memory import MemoryPlatform
 from new_service_objects import new_service_object
 from oracle import Composite, Object
 from python_evaluator import Compute, PythonEvaluator
-from serial_order import Generous, document
+from serial_order import AT_ONCE, Generous, document
 
 from pipeline.engine import Engine
 from pipeline.limits import NO_LIMITS
@@ -87,6 +87,7 @@ class Neighbours:
             10**6,
             self.limits,
             sleep=lambda _seconds: self.step(number),
+            idle_seconds=AT_ONCE,
         )
         return Task(
             number, store, lambda: self.platform.output(number), engine, Fairness(self.shares)

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 from memory import MemoryPlatform
 from oracle import Object
-from serial_order import graphs
+from serial_order import AT_ONCE, graphs
 
 from pipeline.engine import Engine
 from pipeline.sharing.fairness import Fairness
@@ -123,7 +123,7 @@ class Runs:
     def _new(self) -> Task:
         self.platform.state.claims.clear()
         store = Store(self.platform.partition_store(argument_names), self.taken, self.deaths)
-        engine = Engine(self.evaluators, self.most, 10**6, **self.means)
+        engine = Engine(self.evaluators, self.most, 10**6, **self.means, idle_seconds=AT_ONCE)
         return Task(0, store, lambda: self.platform.output(0), engine, Fairness(self.shares))
 
     def take(self, first: int, end: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -36,6 +37,9 @@ class Store:
         self.asked = 0
         self.held = 0
         self.is_adding = False
+
+    def session(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def rows(self, name: str, /, **values: Any) -> list[Any]:
         self.asked += 1

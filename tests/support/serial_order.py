@@ -18,7 +18,7 @@ from plain_trees import Ends
 from python_evaluator import PythonEvaluator
 
 from pipeline.engine import Engine
-from pipeline.limits import NO_LIMITS, Limits
+from pipeline.limits import IDLE_SECONDS, NO_LIMITS, Limits
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
 from pipeline.task import Task
@@ -158,6 +158,10 @@ def about_verdict(last: bytes, reads: tuple[str, ...]):
     return tuple(about["trigger"].split("/")), about["timestamp"], inputs
 
 
+AT_ONCE = 1e-9
+"""After so many seconds nothing is remembered: with the next look."""
+
+
 class Generous(Shares):
     """Puts nobody off, however slow the machine is."""
 
@@ -167,19 +171,27 @@ class Generous(Shares):
         return frozenset()
 
 
-def run_engine(platform, history, cuts, evaluators, limits=NO_LIMITS, known_as=lambda each: each):
-    """`known_as` says how the engine knows the store."""
+def run_engine(
+    platform, history, cuts, evaluators, limits=NO_LIMITS, known_as=lambda each: each, rests=False
+):
+    """`known_as` says how the engine knows the store; where it `rests` after each batch it forgets
+    all that it knows."""
     for (owner, name), timestamp, value in history:
         body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
         update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
         platform.log.append(0, UpdateRecord(owner, name, timestamp, update))
     store = known_as(platform.partition_store(argument_names))
-    engine = Engine(evaluators, 1000, 1000, limits)
+    engine = Engine(
+        evaluators, 1000, 1000, limits, idle_seconds=AT_ONCE if rests else IDLE_SECONDS
+    )
     task = Task(0, store, lambda: platform.output(0), engine, Fairness(Generous(1.0)))
     rows = [Row(offset, value) for offset, value in enumerate(platform.state.log[0])]
     edges = sorted({0, len(rows), *(cut % (len(rows) + 1) for cut in cuts)})
     for first, end in pairwise(edges):
         task.take(rows[first:end])
+        for _ in range(2 * rests):  # the first look notes the time that the second one knows
+            task.rest()
+    assert not rests or task.forgotten or not history
 
 
 def bounds(limits: Limits) -> OracleLimits:

@@ -45,6 +45,24 @@ def test_a_key_that_is_put_again_takes_its_new_size() -> None:
     assert kept(cache) == ["a", "b"]
 
 
+def test_what_nobody_uses_is_forgotten_after_its_time_and_leaves_its_room() -> None:
+    """To get it, or put it again, is a use."""
+    now = [0.0]
+    cache: Cache[str, str] = Cache(100, lambda: now[0])
+    for each in "abc":
+        cache.put(each, each.upper(), 30)
+    now[0] = 5.0
+    cache.get("a")
+    cache.put("b", "B", 30)
+    now[0] = 9.9
+    assert cache.forget_unused(10.0) == 0
+    now[0] = 10.0
+
+    assert cache.forget_unused(10.0) == 1
+    cache.put("d", "D", 40)
+    assert kept(cache) == ["a", "b", "d"]
+
+
 def test_after_clearing_there_is_room_for_all() -> None:
     cache = a_cache(a=60)
     cache.clear()

@@ -108,6 +108,7 @@ WHY = {
     "servioticy/doors/certificate.py:Certificate.start": OURS,
     "servioticy/identity/keys.py:IssuerKeys.start": OURS,
     "servioticy/identity/logins.py:_Places.__init__": BRIEF,
+    "servioticy/forgetting.py:Forgetting.start": OURS,
     "servioticy/logs.py:_tell_now_and_then": OURS,
     "servioticy/messaging/consumer.py:EmittedReader.start": OURS,
     "servioticy/messaging/emitted_pages.py:KafkaEmittedPages.__init__": (
@@ -120,6 +121,8 @@ WHY = {
     "servioticy/metrics/server.py:Server.__init__": OURS,
     "servioticy/often.py:NotTooOften._begin": BRIEF,
     "servioticy/tracebacks.py:Tracebacks._begin": BRIEF,
+    "servioticy/storage/connections.py:Shared.__init__": BRIEF,
+    "servioticy/storage/connections.py:_beside": OURS,
     "servioticy/turns.py:Turns.__init__": BRIEF,
 }
 

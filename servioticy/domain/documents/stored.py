@@ -100,6 +100,10 @@ class Documents:
         """Return the version if it is kept."""
         return self._kept.get((service_object, version))
 
+    def forget_unused(self, seconds: float) -> int:
+        """Forget versions that nobody has asked for, for so long; return how many."""
+        return self._kept.forget_unused(seconds) + self._by_content.forget_unused(seconds)
+
     def understood(
         self,
         service_object: str,

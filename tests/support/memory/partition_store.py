@@ -127,6 +127,10 @@ class MemoryPartitionStore:
         found = [self.component(each) for each in ids]
         return list({members[0].id: members for members in found if members}.values())
 
+    def forget_parsed(self, seconds: float) -> int:
+        """Forget what definitions mean that were not read for so long; return how many."""
+        return self._documents.forget_unused(seconds)
+
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for."""
         self._state.ask_postgres()

@@ -257,3 +257,20 @@ def test_what_is_known_is_bounded() -> None:
 
     assert ground.send(1, 0) is None
     assert ground.send(1, MAX_KNOWN) == "updates"
+
+
+def test_who_is_silent_for_long_is_forgotten_and_asked_for_again() -> None:
+    """Not while others wait for what was let in: a bucket in debt is remembered."""
+    ground = Ground(updates=10)
+    assert ground.quotas.send(1, 10, 1) is None
+    assert ground.quotas.send(2, 1, 1) is None
+    asked = ground.store.asked
+    ground.clock.now += 0.5
+    assert ground.quotas.forget_unused(0.1) == 1, "half of what the first one sent is not back"
+    ground.clock.now += 599.0
+    assert ground.quotas.forget_unused(600.0) == 0
+    ground.clock.now += 0.5
+
+    assert ground.quotas.forget_unused(600.0) == 1
+    assert ground.quotas.send(1, 10, 1) is None
+    assert ground.store.asked == asked + 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -17,7 +19,17 @@ class Locks:
         self.free = True
         self.held = False
 
+        self.stays = False
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        self.stays = True
+        yield
+        assert not self.held
+        self.stays = False
+
     def row(self, name: str, **_: Any) -> tuple[bool]:
+        assert self.stays, "it would be the lock of a connection that others have next"
         assert (name, self.held) == ("lock", False)
         self.held = self.free
         return (self.free,)

@@ -29,6 +29,9 @@ class Rows:
     def together(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def session(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
 
 def test_it_goes_on_until_few_are_left_and_looks_again_later() -> None:
     """As long as one of the statements removes all that it may, there may be more."""

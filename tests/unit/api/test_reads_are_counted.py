@@ -115,6 +115,9 @@ class Stored:
     def together(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def session(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def rows(self, name: str, /, **values: Any) -> list[Any]:
         if self.is_away:
             raise Unavailable("away")

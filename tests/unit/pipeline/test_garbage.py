@@ -17,7 +17,13 @@ class Ground:
         self.counts = [0, 0, 0]
         self.looked: list[int] = []
         self.now = 100.0
-        self.garbage = Garbage(lambda: tuple(self.counts), self.collect, lambda: self.now)
+        self.given_back = 0
+        self.garbage = Garbage(
+            lambda: tuple(self.counts), self.collect, lambda: self.now, self.trim
+        )
+
+    def trim(self) -> None:
+        self.given_back += 1
 
     def collect(self, generation: int) -> None:
         self.looked.append(generation)
@@ -92,3 +98,31 @@ def test_cycles_do_not_stay_for_ever() -> None:
         [sys.executable, "-c", CYCLES], capture_output=True, text=True, check=True
     )
     assert 1000 < int(found.stdout) <= YOUNG
+
+
+def test_memory_of_what_was_forgotten_is_given_back_for_a_part_of_the_time(ground: Ground) -> None:
+    """What is forgotten too soon after the last time goes with the next."""
+    ground.garbage.give_back(0)
+    assert ground.looked == []
+
+    ground.garbage.give_back(5)
+    assert (ground.looked, ground.given_back) == ([2], 1)
+
+    ground.garbage.give_back(5)
+    assert ground.given_back == 1
+    ground.now += 0.5 / PART
+    ground.garbage.give_back(0)
+    assert (ground.looked, ground.given_back) == ([2, 2], 2)
+
+
+def test_what_was_freed_goes_back_to_the_system() -> None:
+    """In a process of its own: the memory of one that tests is not its own alone."""
+    code = (
+        "from servioticy.garbage import memory_given_back, resident_bytes\n"
+        "kept = [bytes(100_000) for _ in range(1_000)]\n"
+        "last, kept = kept[-1], None\n"
+        "before = resident_bytes(); memory_given_back()\n"
+        "print(before - resident_bytes())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert int(done.stdout) > 50_000_000

@@ -49,6 +49,18 @@ def test_batches_equal_the_serial_order_with_options(data, cycles, evaluators) -
 
 
 @LAW
+@given(data=st.data(), cycles=st.booleans())
+def test_what_is_forgotten_while_nothing_comes_changes_nothing(data, cycles, evaluators) -> None:
+    """All that is known goes after each batch, and is read again by the next one."""
+    objects, codes = data.draw(graphs(cycles=cycles, options=True))
+    history = data.draw(histories(objects))
+    cuts = data.draw(st.lists(st.integers(0, 60), max_size=6))
+
+    limits = Limits(12, 60)
+    assert_equal_to_oracle(objects, codes, history, cuts, evaluators, limits, rests=True)
+
+
+@LAW
 @given(data=st.data(), most=st.integers(1, 12))
 def test_a_batch_that_causes_too_much_is_cut_anywhere(data, most, evaluators) -> None:
     """What fits into one transaction bounds a batch, and changes nothing."""
