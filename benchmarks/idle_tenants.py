@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 from websockets.sync.client import connect
@@ -41,6 +42,9 @@ PAUSE_SECONDS = 10.0
 """Before each atom: in so long what worked on the last one has ended, and the next is ready."""
 AT_ONCE = 4
 """Tenants that come at a time."""
+FORGETS = 3
+"""Parts of the time until all is idle, of which one is until programs forget who is silent: so it
+is not ten minutes that one has to wait."""
 WARM = 20
 """Tenants that come before: what programs load for the first ones is nobody's."""
 
@@ -64,7 +68,9 @@ class Cost(NamedTuple):
     """Of a program with all below it."""
 
     processes: int
-    megabytes: float
+    connections: int
+    """To Postgres."""
+    memory: processes.Memory
 
 
 def measure(
@@ -72,7 +78,8 @@ def measure(
 ) -> None:
     """Print a line for each program, and one for updates and atoms."""
     print(f"load {os.getloadavg()[0]:.1f} at the start", flush=True)
-    with ground.folder(changed(settings, functions_idle_seconds=1.0)) as own:
+    quickly = changed(settings, functions_idle_seconds=1.0, forget_seconds=settle / FORGETS)
+    with ground.folder(quickly) as own:
         platform = Platform(own)
         try:
             platform.supervisor.start()
@@ -138,23 +145,40 @@ def _collected(owner: Database, workflow: str) -> int:
 
 
 def _costs(platform: Platform) -> dict[str, Cost]:
-    found = {}
-    for name, pid in platform.supervisor.pids().items():
-        every = processes.tree(pid)
-        found[name] = Cost(len(every), sum(map(processes.memory_megabytes, every)))
-    return found
+    port = urlsplit(platform.settings.store.dsn).port or 0
+    return {name: _cost(pid, port) for name, pid in platform.supervisor.pids().items()}
+
+
+def _cost(pid: int, port: int) -> Cost:
+    every = processes.tree(pid)
+    memory = [processes.memory(each) for each in every]
+    asked = sum(processes.connections(each, port) for each in every)
+    own, shared = (sum(each) for each in zip(*memory, strict=True))
+    return Cost(len(every), asked, processes.Memory(own, shared))
 
 
 def _tell(before: dict[str, Cost], busy: dict[str, Cost], after: dict[str, Cost]) -> None:
-    print(f"{'program':>10} {'processes before':>16} {'busy':>6} {'idle':>6} {'MB more':>8}")
+    print(
+        f"{'program':>10} {'processes before':>16} {'busy':>6} {'idle':>6}"
+        f" {'connections before':>18} {'busy':>6} {'idle':>6} {'MB more':>8} {'shared':>8}"
+    )
     for name, own in after.items():
-        more = own.megabytes - before[name].megabytes
+        past, most = before[name], busy[name]
         print(
-            f"{name:>10} {before[name].processes:>16} {busy[name].processes:>6}"
-            f" {own.processes:>6} {more:>8.1f}"
+            f"{name:>10} {past.processes:>16} {most.processes:>6} {own.processes:>6}"
+            f" {past.connections:>18} {most.connections:>6} {own.connections:>6}"
+            f" {own.memory.own - past.memory.own:>8.1f}"
+            f" {own.memory.shared - past.memory.shared:>8.1f}"
         )
-    sums = [sum(each.megabytes for each in costs.values()) for costs in (before, after)]
-    print(f"all: {sums[0]:.0f} MB before, {sums[1] - sums[0]:.1f} MB more", flush=True)
+    (old, old_shared), (new, new_shared) = (
+        (sum(each.memory.own for each in costs), sum(each.memory.shared for each in costs))
+        for costs in (before.values(), after.values())
+    )
+    print(
+        f"all: {old:.0f} MB before, {new - old:.1f} MB more; of the buffers that Postgres shares"
+        f" {old_shared:.0f} MB were filled before, and {new_shared - old_shared:.1f} MB more",
+        flush=True,
+    )
 
 
 def _first_update(settings: Settings, tenant: Tenant) -> float:

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
 BYTES_A_MEGABYTE = 1024 * 1024
+KILOBYTES_A_MEGABYTE = 1024
+
+
+class Memory(NamedTuple):
+    """In megabytes, pages that several processes have counted in parts."""
+
+    own: float
+    """Without what is shared on purpose."""
+    shared: float
+    """Of segments that are made for sharing, with a size that was chosen before: the buffers of
+    Postgres, which it fills with pages of files as they are read, and keeps."""
 
 
 def tree(pid: int) -> list[int]:
@@ -59,6 +72,26 @@ def memory_megabytes(pid: int) -> float:
         return float(psutil.Process(pid).memory_full_info().pss) / BYTES_A_MEGABYTE
     except psutil.Error:
         return 0.0
+
+
+def memory(pid: int) -> Memory:
+    """Return what a process has of memory; none when it is gone, or where we may not read it."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
+    except OSError:
+        return Memory(0.0, 0.0)
+    found = {name: int(rest.split()[0]) for name, rest in (line.split(":") for line in lines)}
+    shared = found["Pss_Shmem"]
+    return Memory((found["Pss"] - shared) / KILOBYTES_A_MEGABYTE, shared / KILOBYTES_A_MEGABYTE)
+
+
+def connections(pid: int, port: int) -> int:
+    """Return how many of its connections lead to a port of this machine; 0 when it is gone."""
+    try:
+        every = psutil.Process(pid).net_connections("tcp")
+    except psutil.Error:
+        return 0
+    return sum(1 for each in every if each.raddr and each.raddr.port == port)
 
 
 def costs(before: dict[str, float], after: dict[str, float], count: int) -> str:
