@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from confluent_kafka import KafkaException, Message, Producer
+from confluent_kafka import KafkaException, Message
 
 from servioticy.domain.letters import clipped
 from servioticy.domain.records import LogRecord, write
@@ -18,6 +18,7 @@ from servioticy.errors import ServioticyError, Unavailable
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.failures import meaning
 from servioticy.messaging.gaps import Gaps
+from servioticy.messaging.grouped_producer import GroupedProducer, Part
 from servioticy.messaging.replicas_behind import ReplicasBehind
 from servioticy.messaging.sending import SAFE, Partitions, check_size
 
@@ -44,7 +45,7 @@ class LogWriter:
             **connection.for_librdkafka(),
             "delivery.timeout.ms": max(1000, int(timeout_seconds * 1000)),
         }
-        self._producer = Producer(self._configuration)
+        self._grouped = GroupedProducer(self._configuration)
         self._partitions = Partitions(self._topic)
         self._behind = ReplicasBehind(self._topic)
         self._gaps = Gaps()
@@ -61,31 +62,7 @@ class LogWriter:
         in the log, and the caller must not promise anything. Raises Rejected where the
         record can never be in the log.
         """
-        value = write(record)
-        check_size(value, "a record of the log")
-        done = threading.Event()
-        result: list[tuple[object, int]] = []
-
-        def acknowledged(error: object, message: Message) -> None:
-            offset = int(message.offset() or 0)
-            if error is None:
-                self._gaps.note(partition, offset)
-            result.append((error, offset))
-            done.set()
-
-        try:
-            self._partitions.reach(self._producer, partition)
-            self._producer.produce(
-                self._topic, value, partition=partition, on_delivery=acknowledged
-            )
-        except (BufferError, KafkaException) as error:
-            raise meaning(error, "a record of the log") from error
-        if not done.wait(self._timeout + 1):
-            raise self._late()
-        failure, offset = result[0]
-        if failure is not None:
-            raise self._refused(failure)
-        return offset
+        return self._append([(partition, record)])
 
     def append_all(self, records: Sequence[tuple[int, LogRecord]]) -> None:
         """Append each to its partition, in this order, and wait until the broker has all.
@@ -93,29 +70,31 @@ class LogWriter:
         Raises as `append` does. Of what is refused on the way, a full queue for one, more that
         follows may be in the log: whoever sends the rest again sends it out of order.
         """
-        # A call for each partition: librdkafka would not heed one that a message names.
+        self._append(records)
+
+    def _append(self, records: Sequence[tuple[int, LogRecord]]) -> int:
+        """Append them; return the offset of the one that was acknowledged last."""
         messages: dict[int, list[dict[str, Any]]] = {}
         for partition, record in records:
             value = write(record)
             check_size(value, "a record of the log")
             messages.setdefault(partition, []).append({"value": value})
         waiting = _Acknowledgements(len(records), self._gaps)
-        for partition, own in messages.items():
-            try:
-                self._partitions.reach(self._producer, partition)
-                self._producer.produce_batch(self._topic, own, partition, waiting.note)
-            except (BufferError, KafkaException) as error:
-                raise meaning(error, "a record of the log") from error
-            for each in own:
-                if "_error" in each:
-                    raise meaning(each["_error"], "a record of the log")
-        if not waiting.done.wait(self._timeout + 1):
-            raise self._late()
+        grouped, parts = self._grouped, list[Part]()
+        try:
+            for partition, own in messages.items():
+                self._partitions.reach(grouped.producer, partition)
+                parts.append(grouped.send(self._topic, partition, own, waiting.note))
+            if not waiting.done.wait(self._timeout + 1):
+                raise Unavailable(f"the broker did not acknowledge in time{self._why()}")
+        except KafkaException as error:
+            raise meaning(error, "a record of the log") from error
+        finally:
+            for each in parts:
+                each.is_given_up = True
         if waiting.failure is not None:
             raise self._refused(waiting.failure)
-
-    def _late(self) -> Unavailable:
-        return Unavailable(f"the broker did not acknowledge in time{self._why()}")
+        return waiting.offset
 
     def _refused(self, failure: object) -> ServioticyError:
         """What it means; of what is only late, with what the brokers tell."""
@@ -125,13 +104,13 @@ class LogWriter:
         return meaning(failure, f"a record of the log{self._why()}")
 
     def _why(self) -> str:
-        why = self._behind.why(self._producer)
+        why = self._behind.why(self._grouped.producer)
         return f" ({why})" if why else ""
 
     def close(self) -> None:
         """Wait for what is under way and stop."""
         with contextlib.suppress(KafkaException):  # a fatal one: nothing is under way any more
-            self._producer.flush(self._timeout)
+            self._grouped.producer.flush(self._timeout)
         self._closed.set()
         self._poller.join()
 
@@ -139,7 +118,7 @@ class LogWriter:
         """Tell those who wait. A fatal error is raised here, and once."""
         while not self._closed.is_set():
             try:
-                self._producer.poll(0.2)
+                self._grouped.producer.poll(0.2)
             except KafkaException as error:
                 self._renew(error)
             except Exception:  # without this thread nothing would be acknowledged any more
@@ -149,38 +128,47 @@ class LogWriter:
         """Tell those who wait that nothing more comes, and let another producer follow."""
         log.error("log_writer_renewed", extra={"why": clipped(str(error))})
         with contextlib.suppress(KafkaException):
-            self._producer.purge()
-            self._producer.flush(1.0)
+            self._grouped.producer.purge()
+            self._grouped.producer.flush(1.0)
         # Until there is another one nothing is taken: who appends is told so at once.
         while not self._closed.wait(self._renewed_at + RENEWAL_SECONDS - time.monotonic()):
             self._renewed_at = time.monotonic()
             try:
-                self._producer = Producer(self._configuration)
+                self._grouped = GroupedProducer(self._configuration)
                 return
             except KafkaException:  # no thread is left, for one
                 log.exception("log_writer_not_renewed")
 
 
 class _Acknowledgements:
-    """What the broker says of several records; told by the poller's thread alone."""
+    """What the broker says of several records.
 
-    __slots__ = ("_gaps", "_waiting", "done", "failure")
+    Told by the poller's thread, and by those that appended what the client itself refuses.
+    """
+
+    __slots__ = ("_gaps", "_lock", "_waiting", "done", "failure", "offset")
 
     def __init__(self, waiting: int, gaps: Gaps) -> None:
         self._waiting = waiting
         self._gaps = gaps
+        self._lock = threading.Lock()
         self.done = threading.Event()
+        self.offset = 0
+        """Of the one that was taken last."""
         self.failure: object = None
         """Why one of them is not in the log, the last of such reasons."""
         if not waiting:
             self.done.set()
 
-    def note(self, error: object, message: Message) -> None:
+    def note(self, error: object, message: Message | None) -> None:
         """Note that the broker has taken one, or has not."""
-        if error is not None:
+        if error is not None or message is None:
             self.failure = error
         else:
-            self._gaps.note(message.partition() or 0, message.offset() or 0)
-        self._waiting -= 1
-        if not self._waiting:
+            self.offset = message.offset() or 0
+            self._gaps.note(message.partition() or 0, self.offset)
+        with self._lock:
+            self._waiting -= 1
+            is_last = not self._waiting
+        if is_last:
             self.done.set()

@@ -231,7 +231,7 @@ def test_the_log_grows_again_after_a_fatal_error_of_the_client(
     writer = LogWriter(KafkaConnection(real_kafka.bootstrap_servers), topics, 10.0)
     record = UpdateRecord("so", "s", 1, msgspec.Raw(b'{"lastUpdate":1}'))
     offsets = [writer.append(0, record)]
-    bring_fatal_error(writer._producer)
+    bring_fatal_error(writer._grouped.producer)
 
     def appended() -> bool:
         try:

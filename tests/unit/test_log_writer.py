@@ -30,13 +30,13 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> Iterator[LogWriter]:
     monkeypatch.setattr(log_writer, "RENEWAL_SECONDS", 0.01)
     writer = LogWriter(NOBODY, Topics(), 2 * SECONDS)
     yield writer
-    writer._producer.purge()
+    writer._grouped.producer.purge()
     writer.close()
 
 
 def until_queued(writer: LogWriter) -> None:
     deadline = time.monotonic() + SECONDS
-    while not len(writer._producer):
+    while not len(writer._grouped.producer):
         assert time.monotonic() < deadline
         time.sleep(0.005)
 
@@ -52,14 +52,14 @@ def test_who_waits_is_told_at_once_when_nothing_more_will_come(writer: LogWriter
             except Unavailable as error:
                 told.append(error)
 
-        used = writer._producer
+        used = writer._grouped.producer
         waiting = threading.Thread(target=append, daemon=True)
         waiting.start()
         until_queued(writer)
         bring_fatal_error(used)
         waiting.join(SECONDS)
         deadline = time.monotonic() + SECONDS
-        while writer._producer is used:
+        while writer._grouped.producer is used:
             assert time.monotonic() < deadline
             time.sleep(0.005)
 
@@ -78,7 +78,7 @@ def test_who_appends_many_is_told_as_soon_as_nothing_more_will_come(writer: LogW
     waiting = threading.Thread(target=append, daemon=True)
     waiting.start()
     until_queued(writer)
-    bring_fatal_error(writer._producer)
+    bring_fatal_error(writer._grouped.producer)
     waiting.join(SECONDS)
 
     assert len(told) == 1
