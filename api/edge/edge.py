@@ -41,8 +41,6 @@ HALF_BODY_SECONDS = 5.0
 
 LONG_THREADS = 4
 """For searches, aggregates and exports: they compute, and each that does slows updates down."""
-LANE_THREADS = 2
-"""While one waits for the broker, the other reads what has come."""
 
 CLOSING_SECONDS = 2.0
 SWEEP_SECONDS = 0.25
@@ -110,7 +108,7 @@ class Edge:
         if together is None:
             return self._pool(name, count, settings)
         others = Threads(name, count, self._loop)
-        lane = Lane(f"{name}-lane", LANE_THREADS, self._loop, together, others.start)
+        lane = Lane(f"{name}-lane", self._loop, together, others.start)
         return self._started([lane, others], count, settings)
 
     def _started(self, threads: list[Threads], count: int, settings: Settings) -> Pool:

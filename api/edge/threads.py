@@ -71,12 +71,15 @@ class Threads:
 
 
 class Lane(Threads):
-    """Threads that do all jobs that wait together, and leave to others what cannot be."""
+    """A thread that does all jobs that wait together, and leaves to others what cannot be.
+
+    A second one would take half of what waits, and both fight for the interpreter: what comes
+    while the one waits for the broker goes together the next time.
+    """
 
     def __init__(
         self,
         name: str,
-        count: int,
         loop: asyncio.AbstractEventLoop,
         together: Callable[[list[Any]], list[Any]],
         otherwise: Callable[[Job], None],
@@ -84,8 +87,7 @@ class Lane(Threads):
         """`together` gives a result for each request; None: do that job `otherwise`."""
         self._together = together
         self._otherwise = otherwise
-        self._taking = threading.Lock()
-        super().__init__(name, count, loop)
+        super().__init__(name, 1, loop)
 
     def _work(self) -> None:
         gathering = Gathering()
@@ -98,13 +100,10 @@ class Lane(Threads):
             self._end(jobs, results)
 
     def _taken(self, gathering: Gathering) -> list[Job]:
-        """Take what waits, and under load what comes a little later; none: we are stopping.
-
-        A thread at a time: two that gather would each get half.
-        """
+        """Take what waits, and under load what comes a little later; none: we are stopping."""
         found: list[Job] = []
         gathering.ends()
-        with self._taking, contextlib.suppress(queue.Empty):
+        with contextlib.suppress(queue.Empty):
             gathering.asks()
             job = self._jobs.get()
             until = gathering.until()

@@ -43,7 +43,7 @@ def taken() -> Taken:
 
 @pytest.fixture
 def lane(taken: Taken, loop: asyncio.AbstractEventLoop) -> Iterator[Lane]:
-    found = Lane("lane", 1, loop, taken.together, lambda _job: None)
+    found = Lane("lane", loop, taken.together, lambda _job: None)
     yield found
     taken.may_go_on.release(9)
     found.stop()
