@@ -223,8 +223,19 @@ def shown(outcome: Outcome) -> tuple[int, int, bytes]:
 
 
 def is_like(first: Outcome, again: Outcome) -> bool:
-    """Whether two computations came to the same; a busy machine may have ended the second."""
-    return kind(again) in KILL_CLASS or shown(first)[1:] == shown(again)[1:]
+    """Whether two computations came to the same.
+
+    A busy machine may have ended the second, and how much memory is left for one depends on what
+    the process has computed before.
+    """
+    if kind(again) in KILL_CLASS or lacked_memory(first) or lacked_memory(again):
+        return True
+    return shown(first)[1:] == shown(again)[1:]
+
+
+def lacked_memory(outcome: Outcome) -> bool:
+    """Whether the engine told the script that there is no memory left: it goes on."""
+    return isinstance(outcome, Ended) and "out of memory" in outcome.message
 
 
 def harmless(outcome: Outcome, type_: str) -> bool:

@@ -113,6 +113,8 @@ def test_the_judge_is_not_blind(document: bytes, fits: bool) -> None:
     assert is_like(made, again)
     assert not is_like(made, again._replace(document=document + b" "))
     assert not is_like(made, Ended(1, "script-error", 1, 0, 0))
+    lacked = Ended(1, "script-error", 1, 0, 0, "InternalError: out of memory")
+    assert is_like(lacked, made) and is_like(made, lacked)
 
 
 def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
