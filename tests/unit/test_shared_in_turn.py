@@ -30,7 +30,6 @@ TURNS = "gets one only where a thread is free; until then it waits in turn, by t
 WHY = {
     "api/backfills/filling.py:Filling.__init__": "one step of a job, which have theirs in turns",
     "api/background/worker.py:Worker.start": OURS,
-    "api/edge/threads.py:Lane.__init__": "whoever holds it gathers for all, some milliseconds",
     "api/edge/threads.py:Threads.__init__": TURNS + " (edge/pools.py)",
     "api/edge/waiter.py:Waiter.__init__": "asks for all that wait in one round, however many",
     "api/http/attempts.py:Attempts.__init__": BRIEF,
@@ -114,7 +113,9 @@ WHY = {
     "servioticy/messaging/emitted_pages.py:KafkaEmittedPages.__init__": (
         "who reads again asks one page at a time, Beginnings one question a partition and moment"
     ),
+    "servioticy/messaging/grouped_producer.py:_Turn.__init__": "held to look how many are under way",
     "servioticy/messaging/log_writer.py:LogWriter.__init__": OURS,
+    "servioticy/messaging/log_writer.py:_Acknowledgements.__init__": "one caller's own",
     "servioticy/messaging/replicas_behind.py:ReplicasBehind.__init__": (
         "asks once for all whom no broker has answered, half a second at most"
     ),
