@@ -113,7 +113,7 @@ WHY = {
     "servioticy/messaging/emitted_pages.py:KafkaEmittedPages.__init__": (
         "who reads again asks one page at a time, Beginnings one question a partition and moment"
     ),
-    "servioticy/messaging/grouped_producer.py:_Turn.__init__": "held to look how many are under way",
+    "servioticy/messaging/grouped_producer.py:_Turn.__init__": BRIEF,
     "servioticy/messaging/log_writer.py:LogWriter.__init__": OURS,
     "servioticy/messaging/log_writer.py:_Acknowledgements.__init__": "one caller's own",
     "servioticy/messaging/replicas_behind.py:ReplicasBehind.__init__": (
