@@ -14,7 +14,7 @@ from command.platform import stores
 from servioticy import bootstrap
 from servioticy.domain.topics import Topics
 from servioticy.errors import SettingsError
-from servioticy.messaging import admin, consumer, emitter, log_writer
+from servioticy.messaging import admin, consumer, emitter, grouped_producer, log_writer
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.settings import Settings, changed
 from servioticy.settings.sections import Kafka
@@ -207,7 +207,7 @@ def test_every_client_of_the_broker_gets_all_of_it(
         asked.append(configuration or named)
         raise Asked
 
-    for module in (emitter, log_writer):
+    for module in (emitter, grouped_producer):
         monkeypatch.setattr(module, "Producer", client)
     monkeypatch.setattr(consumer, "Consumer", client)
     monkeypatch.setattr(admin, "KafkaAdminClient", client)
