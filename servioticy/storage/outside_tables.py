@@ -16,6 +16,7 @@ from psycopg2.extensions import make_dsn
 from servioticy.domain.workflows.tables import Server
 from servioticy.errors import Rejected
 from servioticy.ports.outside_tables import RowsRefused
+from servioticy.storage.connections import Connection
 from servioticy.storage.database import Database, Prepared, Row
 
 SECONDS, ANSWER_SECONDS = 5.0, 10.0
@@ -71,9 +72,9 @@ class _Impatient(Database):
     """Who is not answered is lost after a while, though the server's machine is there."""
 
     def _run(
-        self, connection: Any, sql: str | Prepared, values: Mapping[str, Any] | None
+        self, connection: Connection, sql: str | Prepared, values: Mapping[str, Any] | None
     ) -> list[Row]:
-        with _cut_off(connection, ANSWER_SECONDS):
+        with _cut_off(connection.raw, ANSWER_SECONDS):
             return super()._run(connection, sql, values)
 
 

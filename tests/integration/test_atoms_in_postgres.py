@@ -13,7 +13,7 @@ from workflow_builders import a_document, a_queue, a_workflow
 
 from servioticy.ports.atoms import Atom, Begun, Product, Queue
 from servioticy.storage import atoms as storage
-from servioticy.storage.atoms import PostgresAtoms
+from servioticy.storage.atoms import _PLACES, PostgresAtoms
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 from servioticy.storage.roles import Role
@@ -309,7 +309,7 @@ def test_a_machine_that_holds_a_tenants_places_for_long_holds_up_nobody_else(
     """As one that vanished in that moment: until the server knows, the tenant has no more here."""
     put(atoms, b"{}")
     with owner.transaction():
-        owner.rows("SELECT pg_advisory_xact_lock(1701021, hashint8(1))")
+        owner.rows("SELECT pg_advisory_xact_lock(%(places)s, hashint8(1))", {"places": _PLACES})
         assert begin(atoms) is None
     assert begin(atoms) is not None
 
