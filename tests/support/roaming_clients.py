@@ -67,7 +67,9 @@ class Puller(Requests):
             status, found = self.ask("GET", f"{self._path}/updates?wait=1&limit=50")
             if status == 200 and found["updates"]:
                 self.got += [each["update"]["lastUpdate"] for each in found["updates"]]
-                self.ask("POST", f"{self._path}/acknowledgements", {"id": found["cursor"]})
+                # Of two processes one may be gone: it would be asked each time, else.
+                path, last = f"{self._path}/acknowledgements", {"id": found["cursor"]}
+                self.until_accepted("POST", path, last, 200)
             elif status != 200:
                 time.sleep(PAUSE_SECONDS)
 
