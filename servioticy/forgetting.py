@@ -6,6 +6,7 @@ tenants that are silent is some tens of megabytes, for nobody.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -15,6 +16,8 @@ from servioticy.garbage import memory_given_back
 
 LOOK_SECONDS = 30.0
 """Between two looks, or a tenth of the time after which something is forgotten."""
+
+log = logging.getLogger("servioticy")
 
 Forgets: TypeAlias = Callable[[float], int]
 """Forgets what was not used for so many seconds; returns how much that was."""
@@ -47,4 +50,7 @@ class Forgetting:
     def _run(self) -> None:
         while True:
             self._sleep(min(LOOK_SECONDS, self._seconds / 10))
-            self.look()
+            try:
+                self.look()
+            except Exception:  # without this thread nothing would be forgotten any more
+                log.exception("forgetting_failed")

@@ -43,3 +43,19 @@ def test_it_looks_often_enough(seconds: float, pause: float) -> None:
     with pytest.raises(Ended):
         Forgetting(seconds, [], sleep=sleep)._run()
     assert slept == [pause] * 2
+
+
+def test_one_that_fails_is_told_and_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    asked: list[float] = []
+
+    def fails(seconds: float) -> int:
+        asked.append(seconds)
+        raise RuntimeError("a bug")
+
+    def sleep(_seconds: float) -> None:
+        if len(asked) > 1:
+            raise Ended
+
+    with pytest.raises(Ended):
+        Forgetting(600.0, [fails], sleep=sleep)._run()
+    assert len(asked) == 2 and caplog.text.count("forgetting_failed") == 2

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from servioticy.domain.documents.aliases import Alias, Aliases
-from servioticy.domain.documents.code import Context, reading_members
+from servioticy.domain.documents.code import MEMBERS, Context, reading_members
 from servioticy.domain.documents.codes import (
     BAD_NAME,
     CHANNEL_TYPE,
@@ -42,8 +42,6 @@ MAX_CHANNELS_OF_A_STREAM = 1000
 MAX_NAME = 200
 COUNTED = 50
 """Channels of a stream that are counted at once, before they are read."""
-MEMBERS = 5000
-"""Of a group, until there is a pause: about a millisecond."""
 ACTIONS = 500
 """Until there is a pause."""
 STREAMS = 'It is {"streams":{"NAME":{"channels":{"NAME":{"type":"number"}}}}} at least'
