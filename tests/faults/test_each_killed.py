@@ -166,7 +166,8 @@ def _assert_nothing_is_lost(
         told = [(n, n * (n + 1)) for n in range(1, load.sent[so] + 1)]
         assert list(dict.fromkeys(seen)) == told, "each, in order; some again, as they were"
     for so, got in ((load.by_http, load.puller.got), (load.by_mqtt, load.listener.got)):
-        assert list(dict.fromkeys(got)) == [*range(1, load.sent[so] + 1)]
+        name = "pulled" if so == load.by_http else "by MQTT"
+        assert list(dict.fromkeys(got)) == [*range(1, load.sent[so] + 1)], name
         assert len(got) <= load.sent[so] + AT_ONCE * (len(victims) + 1)
         assert max(Counter(got).values()) <= 1 + len(victims)
     assert load.listener.connections > 1, "it was cut off, and went to the other one"
