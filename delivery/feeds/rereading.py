@@ -126,6 +126,7 @@ class Rereading:
 
     async def _begin(self, feeds: Iterable[Feed]) -> None:
         """Fix where they begin where that is not known yet; the topic is asked once for all."""
+        # First: what is emitted while the topic is asked lies behind these ends.
         ends, starts = self._fanout.begun.next_offsets(), dict[int, int]()
         new = [
             each

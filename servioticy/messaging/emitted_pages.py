@@ -54,7 +54,11 @@ class KafkaEmittedPages:
                     self._consumer.unassign()  # else it would go on to ask whether there is more
 
     def offsets_at(self, time_ms: int) -> dict[int, int]:
-        """Return by partition the first offset whose record was emitted then or later."""
+        """Return by partition the first offset whose record was emitted then or later.
+
+        Partitions are missing of which nothing was. To ask for their ends would be another
+        question: what is emitted between the two would be before such an end.
+        """
         with self._lock:
             try:
                 topics = self._consumer.list_topics(self._topic, READ_SECONDS).topics
@@ -63,7 +67,7 @@ class KafkaEmittedPages:
                     for each in topics[self._topic].partitions
                 ]
                 found = self._consumer.offsets_for_times(asked, timeout=READ_SECONDS)
-                return {each.partition: self._or_end(each) for each in found}
+                return {each.partition: int(each.offset) for each in found if each.offset >= 0}
             except (KafkaException, KeyError) as error:
                 raise Unavailable(f"what was emitted cannot be found: {error}") from error
 
@@ -75,12 +79,6 @@ class KafkaEmittedPages:
                 return int(self._consumer.get_watermark_offsets(place, timeout=READ_SECONDS)[0])
             except KafkaException as error:
                 raise Unavailable(f"what was emitted cannot be found: {error}") from error
-
-    def _or_end(self, place: TopicPartition) -> int:
-        """Return its offset, or the partition's end where nothing has come since."""
-        if place.offset >= 0:
-            return int(place.offset)
-        return int(self._consumer.get_watermark_offsets(place, timeout=READ_SECONDS)[1])
 
     def _page(self, partition: int, offset: int, end: int) -> EmittedPage:
         if self._at != (partition, offset):

@@ -62,7 +62,10 @@ class EmittedPages(Protocol):
         """
 
     def offsets_at(self, time_ms: int) -> dict[int, int]:
-        """Return by partition the first offset whose record was emitted then or later."""
+        """Return by partition the first offset whose record was emitted then or later.
+
+        Partitions are missing of which nothing was: whatever comes there, comes after this.
+        """
 
     def begins_at(self, partition: int) -> int:
         """Return the first offset to which the topic still reaches back there."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -312,7 +314,7 @@ def test_the_topic_is_read_from_any_place(real_kafka: EmbeddedKafka, topics: Top
     assert pages.read(0, 2, 4).next_offset == 4
     assert pages.read(0, 30, 30) == ([], 30)
     assert pages.offsets_at(0) == {0: 0}
-    assert pages.offsets_at(2**50) == {0: 30}
+    assert pages.offsets_at(2**50) == {}
 
 
 def test_a_question_of_who_reads_again_waits_for_nothing_that_may_come_later(
@@ -334,6 +336,41 @@ def test_a_question_of_who_reads_again_waits_for_nothing_that_may_come_later(
         assert pages.begins_at(0) == 0
 
     assert time.monotonic() - began < 2.0  # seven and a half, when each waited
+
+
+class Meanwhile:
+    """A client of the broker's: whenever it has asked for offsets, something is emitted."""
+
+    def __init__(self, consumer: Consumer, emit: Callable[[], None]) -> None:
+        self._consumer = consumer
+        self._emit = emit
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._consumer, name)
+
+    def offsets_for_times(self, *asked: Any, **more: Any) -> Any:
+        found = self._consumer.offsets_for_times(*asked, **more)
+        self._emit()
+        return found
+
+
+def test_what_is_emitted_while_it_is_asked_is_not_passed_over(
+    real_kafka: EmbeddedKafka, topics: Topics
+) -> None:
+    """A new subscription would begin behind its first update, if nothing had come for a while."""
+    connection = KafkaConnection(real_kafka.bootstrap_servers)
+    emitter = Emitter(connection, topics, 0)
+    pages = KafkaEmittedPages(connection, topics)
+
+    def emit() -> None:
+        emitter.emit(1, [emission(an_emitted_one(1))])
+        emitter.flush()
+
+    with mock.patch.object(pages, "_consumer", Meanwhile(pages._consumer, emit)):
+        found = pages.offsets_at(0)
+
+    assert found.get(0, 0) == 0
+    assert pages.offsets_at(0) == {0: 0}
 
 
 def test_what_the_broker_has_dropped_is_told(

@@ -103,6 +103,27 @@ def in_order(got: list[int]) -> bool:
     return list(dict.fromkeys(got)) == sorted(set(got))
 
 
+def test_the_first_update_comes_though_it_is_emitted_while_the_topic_is_asked() -> None:
+    """Nothing had come for a while, so nothing tells where a new subscription begins."""
+
+    async def run() -> None:
+        world = World()
+        ask = world.topic.offsets_at
+
+        def meanwhile(time_ms: int) -> dict[int, int]:
+            found = ask(time_ms)
+            world.emit(1)
+            return found
+
+        async with world.running():
+            with mock.patch.object(world.topic, "offsets_at", meanwhile):
+                world.cursors.add("s", FLOW)
+                await world.until_got(1)
+        assert world.got == [1]
+
+    asyncio.run(run())
+
+
 def test_what_comes_is_delivered_in_order_and_noted() -> None:
     async def run() -> None:
         world = World()
