@@ -9,7 +9,8 @@ from api import server, workers
 from monitoring import following
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError
-from servioticy.metrics import Registry, join, serve, shared
+from servioticy.metrics import Registry, join, shared
+from servioticy.serving_metrics import serve
 from servioticy.settings import Settings
 
 
@@ -32,7 +33,7 @@ def _serve(chosen: Settings) -> None:
         join(registry)
     else:
         listener, registry = server.listen(chosen), Registry()
-        serve(registry, chosen.metrics_host, chosen.api.metrics_port)
+        serve(registry, chosen, "api")
         if chosen.api.workers > 1:
             shown = bootstrap.certificate(chosen)  # what is wrong with it is told once, and here
             if shown is not None:

@@ -31,8 +31,9 @@ from servioticy import bootstrap
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
 from servioticy.errors import SettingsError
 from servioticy.garbage import Garbage
-from servioticy.metrics import Registry, serve
+from servioticy.metrics import Registry
 from servioticy.metrics.loop_lag import LoopLag
+from servioticy.serving_metrics import serve
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url, broker_peer_url
 from servioticy.storage.actuations import PostgresActuations
@@ -90,7 +91,7 @@ async def run(chosen: Settings) -> None:
     bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_first)
     registry = Registry()
     observe_broker(hub, feeds, broker, queues, bridges, passing_on, registry)
-    serve(registry, chosen.metrics_host, chosen.mqtt.metrics_port)
+    serve(registry, chosen, "broker")
     LoopLag(registry).start()
     following.begin(chosen, "broker", registry)
     Garbage().start()

@@ -7,7 +7,7 @@ import re
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from command import asking, found, listening, shown
@@ -15,11 +15,15 @@ from servioticy import trust
 from servioticy.embedded.folder import alive, read_run
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings
+from servioticy.settings.places import METRICS, metrics_ports, platform
 
 TIMEOUT_SECONDS = 3.0
 MAX_BODY = 1 << 20
 LAG, WAITING = "servioticy_lag_records", "servioticy_put_off_records_waiting"
 """Metrics of the pipeline, not imported: Prometheus' library would come with them."""
+PROCESS = re.compile(r"^servioticy_process_info\{([^}\n]*)\}", re.MULTILINE)
+LABEL = re.compile(r'([a-z]+)="([^"]*)"')
+BEGAN = re.compile(r"^process_start_time_seconds (\S+)$", re.MULTILINE)
 SAMPLE = re.compile(rf'^({LAG}|{WAITING})\{{partition="(\d+)"\}} (\S+)$', re.MULTILINE)
 
 
@@ -42,6 +46,15 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
+class Process:
+    """A process of a program on this machine, by the port of its metrics; `since` as above."""
+
+    name: str
+    metrics_port: int
+    since: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Partition:
     """Records of the log that are not behind stored progress, and those put off."""
 
@@ -59,6 +72,7 @@ class State:
     health: list[Health]
     partitions: list[Partition]
     unknown: str
+    processes: list[Process] = field(default_factory=list)
 
     @property
     def is_well(self) -> bool:
@@ -77,9 +91,15 @@ def of(settings: Settings) -> State:
             "its folder with --data"
         )
     here = found.of(settings)
-    partitions, unknown = _partitions(here)
+    texts = {port: text for port, text in _metrics(here) if text}
+    partitions, unknown = _partitions(here, texts)
     return State(
-        str(settings.data_path), list(_programs(facts or {})), _health(here), partitions, unknown
+        str(settings.data_path),
+        list(_programs(facts or {})),
+        _health(here),
+        partitions,
+        unknown,
+        _processes(here, texts),
     )
 
 
@@ -92,6 +112,9 @@ def lines(state: State, settings: Settings, now: float) -> list[str]:
     told += listening.shown(found.of(settings), []) if state.programs else []
     told += ["", "health"]
     told += [f"  {each.name:8} {each.lack or 'ok'}" for each in state.health]
+    if state.processes:
+        places = [(f"  {each.name}", str(each.metrics_port)) for each in state.processes]
+        told += ["", *shown.columns([("processes", "metrics at"), *places], (1,))]
     told += ["", "partitions"]
     if state.unknown:
         return [*told, f"  not known: {state.unknown}"]
@@ -154,15 +177,35 @@ def _lack(status: int, body: str, port: int) -> str:
     return shown.plain(f"answers {status} at port {port}: {body.strip()[:300]}")
 
 
-def _partitions(settings: Settings) -> tuple[list[Partition], str]:
+def _metrics(settings: Settings) -> Iterator[tuple[int, str]]:
+    """Yield what is told at each port where a process may tell its metrics."""
+    for program in METRICS:
+        for port in metrics_ports(settings, program):
+            status, body = _get(settings.metrics_host, port, "/metrics")
+            yield port, body if status == http.client.OK else ""
+
+
+def _processes(settings: Settings, texts: Mapping[int, str]) -> list[Process]:
+    """Return the processes of this platform that tell which they are."""
+    own, found = platform(settings), []
+    for port, text in texts.items():
+        which, began = PROCESS.search(text), BEGAN.search(text)
+        labels = dict(LABEL.findall(which[1])) if which is not None else {}
+        if labels.get("platform") == own:
+            since = float(began[1]) if began is not None else None
+            found.append(Process(labels.get("program", ""), port, since))
+    return found
+
+
+def _partitions(settings: Settings, texts: Mapping[int, str]) -> tuple[list[Partition], str]:
     """Return what the pipeline counts, or why it is not known."""
-    port = settings.pipeline.metrics_port
-    if not port:
+    ports = metrics_ports(settings, "pipeline")
+    if not ports:
         return [], "the pipeline has no metrics (pipeline_metrics_port is 0)"
-    status, body = _get(settings.metrics_host, port, "/metrics")
-    if status != http.client.OK:
-        return [], f"the metrics of the pipeline do not answer at port {port}: {body[:300]}"
-    return samples(body), ""
+    told = [texts[each] for each in ports if each in texts]
+    if not told:
+        return [], f"the metrics of the pipeline do not answer at port {ports[0]}"
+    return samples("\n".join(told)), ""
 
 
 def samples(text: str) -> list[Partition]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from command import listening
 from command.platform import Platform
 from servioticy.embedded.folder import read_run
-from servioticy.metrics import Registry, serve
+from servioticy.metrics import Registry
+from servioticy.serving_metrics import serve
 from servioticy.settings import Settings, to_environment
 from servioticy.supervisor.metrics import ProgramMetrics
 from servioticy.supervisor.program import Event
@@ -31,13 +32,13 @@ def run(settings: Settings, demonstration: Sequence[str] | None, exit_after: boo
     began = time.monotonic()
     registry = Registry()
     programs = ProgramMetrics(registry)
-    serve(registry, settings.metrics_host, settings.embedded.metrics_port)
 
     def report(event: Event) -> None:
         programs.note(event)
         _report(event)
 
     platform = Platform(settings, report)
+    serve(registry, platform.settings, "up")
     where = listening.shown(platform.settings, lacking)
     beside = _Beside(platform.settings, where, demonstration, exit_after, began)
     try:

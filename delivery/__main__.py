@@ -32,8 +32,9 @@ from servioticy import bootstrap
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
 from servioticy.garbage import Garbage
 from servioticy.identity.console_sessions import AddressesOfSessions
-from servioticy.metrics import Registry, serve
+from servioticy.metrics import Registry
 from servioticy.metrics.loop_lag import LoopLag
+from servioticy.serving_metrics import serve
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url, callback_networks, own_ports, peer_url
 from servioticy.storage.actuations import PostgresActuations
@@ -101,7 +102,7 @@ async def run(chosen: Settings) -> None:
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
     observe_actuations(actuating.queues, actuating.acting, registry)
-    serve(registry, chosen.metrics_host, own.metrics_port)
+    serve(registry, chosen, "delivery")
     LoopLag(registry).start()
     following.begin(chosen, "delivery", registry)
     Garbage().start()

@@ -22,8 +22,9 @@ from servioticy import logs, settings
 from servioticy.domain.workflows.stores import stores
 from servioticy.domain.workflows.tables import databases
 from servioticy.errors import ServioticyError, SettingsError, Unavailable
-from servioticy.metrics import Registry, serve
+from servioticy.metrics import Registry
 from servioticy.metrics.names import FUNCTIONS_PROCESSES, FUNCTIONS_STARTS
+from servioticy.serving_metrics import serve
 from servioticy.settings import Settings
 from servioticy.storage.atoms import PostgresAtoms
 from servioticy.storage.database import Database
@@ -146,7 +147,7 @@ def run(chosen: Settings) -> None:
     registry = Registry()
     registry.observe(FUNCTIONS_PROCESSES, lambda: int(waiting.process is not None))
     registry.observe(FUNCTIONS_STARTS, lambda: waiting.starts)
-    serve(registry, chosen.metrics_host, chosen.functions.metrics_port)
+    serve(registry, chosen, "functions")
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise Stopped

@@ -6,15 +6,18 @@ import http.client
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from servioticy.settings import Settings
-from servioticy.settings.places import reachable
+from servioticy.settings.places import METRICS, metrics_ports, platform, reachable
 
 TIMEOUT_SECONDS = 1.0
 MAX_BYTES = 4 << 20
 MOST_PRESSING = 20
+PROCESS = "servioticy_process_info"
+AT = " at "
+"""Between what a program is called and the port of one that is beside another."""
 KEPT_SECONDS = 2.0
 """So long an answer is good for all who ask."""
 
@@ -40,14 +43,8 @@ class Programs:
 
     def __init__(self, settings: Settings, fetch: Fetch | None = None) -> None:
         self._host = settings.metrics_host
-        self._ports = {
-            "api": settings.api.metrics_port,
-            "pipeline": settings.pipeline.metrics_port,
-            "delivery": settings.delivery.metrics_port,
-            "broker": settings.mqtt.metrics_port,
-            "functions": settings.functions.metrics_port,
-            "up": settings.embedded.metrics_port,
-        }
+        self._ports = {name: metrics_ports(settings, name) for name in METRICS}
+        self._platform = platform(settings)
         self._fetch = fetch or fetched
         self._lock = threading.Lock()
         self._known: tuple[float, dict[str, Any]] | None = None
@@ -62,15 +59,38 @@ class Programs:
     def _asked(self) -> dict[str, Any]:
         found: dict[str, Samples] = {}
         lacks: dict[str, str] = {}
-        for name, port in self._ports.items():
-            if not port:
-                lacks[name] = "it has no port for metrics"
-                continue
-            try:
-                found[name] = samples(self._fetch(self._host, port))
-            except (OSError, http.client.HTTPException) as error:
-                lacks[name] = f"no answer at port {port}: {error or type(error).__name__}"
+        for name, ports in self._ports.items():
+            here, lacks_first = self._processes(name, ports)
+            found |= here
+            if not here:
+                lacks[name] = lacks_first
         return shown(found, lacks)
+
+    def _processes(self, name: str, ports: Sequence[int]) -> tuple[dict[str, Samples], str]:
+        """Return what each process of a program tells, by what it is called; and why the one at
+        the program's own port tells nothing."""
+        found: dict[str, Samples] = {}
+        lack = "it has no port for metrics"
+        for place, port in enumerate(ports):
+            why = ""
+            try:
+                told = samples(self._fetch(self._host, port))
+            except (OSError, http.client.HTTPException) as error:
+                why = f"no answer at port {port}: {error or type(error).__name__}"
+            else:
+                # A process of the release before this one does not say which it is.
+                if self._is_ours(told, name) or not (place or PROCESS in told):
+                    found[f"{name}{AT}{port}" if place else name] = told
+                    continue
+                why = f"port {port} is another program's"
+            lack = lack if place else why
+        return found, lack
+
+    def _is_ours(self, told: Samples, name: str) -> bool:
+        return any(
+            each.labels.get("program") == name and each.labels.get("platform") == self._platform
+            for each in told.get(PROCESS, ())
+        )
 
 
 def fetched(host: str, port: int) -> str:
@@ -96,11 +116,13 @@ def samples(text: str) -> dict[str, list[Sample]]:
 
 def shown(found: Mapping[str, Samples], lacks: Mapping[str, str]) -> dict[str, Any]:
     """Return what is told of the programs that answered, and of those that lack something."""
-    up = found.get("up", {})
+    up = _together(found, "up")
     ready = _by(up, "servioticy_program_up", "program")
     starts = _by(up, "servioticy_program_starts_total", "program")
-    names = dict.fromkeys((*(each for each in (*found, *lacks) if each != "up"), *ready))
-    pipeline = found.get("pipeline", {})
+    names = dict.fromkeys(
+        (*(each for each in (*found, *lacks) if each.partition(AT)[0] != "up"), *ready)
+    )
+    pipeline = _together(found, "pipeline")
     behind = _by(pipeline, "servioticy_lag_records", "partition")
     put_off = _by(pipeline, "servioticy_put_off_records_waiting", "partition")
     return {
@@ -124,11 +146,25 @@ def shown(found: Mapping[str, Samples], lacks: Mapping[str, str]) -> dict[str, A
         "computations": _counts(pipeline, "servioticy_computations_total", "verdict"),
         "restingTenants": int(
             max(
-                _sum(found.get(each, {}), "servioticy_delivery_tenants_resting")
-                for each in ("delivery", "broker")
+                (
+                    _sum(told, "servioticy_delivery_tenants_resting")
+                    for name, told in found.items()
+                    if name.partition(AT)[0] in ("delivery", "broker")
+                ),
+                default=0,
             )
         ),
     }
+
+
+def _together(found: Mapping[str, Samples], program: str) -> Samples:
+    """Return what all processes of a program tell."""
+    together: dict[str, list[Sample]] = {}
+    for name, told in found.items():
+        if name.partition(AT)[0] == program:
+            for metric, values in told.items():
+                together.setdefault(metric, []).extend(values)
+    return together
 
 
 def _pressing(told: Samples) -> list[dict[str, Any]]:

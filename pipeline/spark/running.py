@@ -27,9 +27,10 @@ from servioticy.bootstrap import (
     topics,
 )
 from servioticy.errors import SetupError, Unavailable
-from servioticy.metrics import Registry, serve
+from servioticy.metrics import Registry
 from servioticy.metrics.names import QUERY_STARTS
 from servioticy.metrics.processes import OtherProcesses
+from servioticy.serving_metrics import serve
 from servioticy.settings import Settings
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.roles import Role
@@ -63,7 +64,7 @@ def run(
     Raises LogLost where the log is not what has been stored of it, Unavailable, SetupError.
     """
     registry = Registry()
-    serve(registry, settings.metrics_host, settings.pipeline.metrics_port)
+    serve(registry, settings, "pipeline")
     registry.add(OtherProcesses(metrics).texts)
     following.begin(settings, "pipeline", None)  # workers tell it
     return _run(settings, stopping, registry, scratch, java)

@@ -2,6 +2,5 @@
 
 from servioticy.metrics.processes import join, shared
 from servioticy.metrics.registry import Registry
-from servioticy.metrics.server import serve
 
-__all__ = ["Registry", "join", "serve", "shared"]
+__all__ = ["Registry", "join", "shared"]

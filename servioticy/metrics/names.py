@@ -306,6 +306,15 @@ PROGRAM_STARTS = Metric(
     "servioticy_program_starts_total", "counter", "up", "starts of the program", ("program",)
 )
 
+PROCESS = Metric(
+    "servioticy_process_info",
+    "gauge",
+    "up, api, delivery, broker, pipeline, functions",
+    "1; which program it is, of which release, and of which platform (a hash of "
+    "`bootstrap_servers` and `topic_prefix`)",
+    ("program", "release", "platform"),
+)
+
 METRICS: tuple[Metric, ...] = tuple(
     value for value in list(globals().values()) if isinstance(value, Metric)
 )

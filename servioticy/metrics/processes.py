@@ -63,7 +63,7 @@ def join(registry: Registry) -> Server | None:
         partial.write_text(f"{os.getpid()} {port}", encoding="ascii")
         partial.rename(folder / name)
 
-    return Server(registry, LOOPBACK, 0, f"/{name}", tell)
+    return Server(registry, LOOPBACK, [0], f"/{name}", tell)
 
 
 class OtherProcesses:

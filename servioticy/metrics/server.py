@@ -7,7 +7,7 @@ import socket
 import socketserver
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from servioticy.metrics.registry import CONTENT_TYPE, Registry
@@ -19,6 +19,8 @@ SECONDS = 2.0
 
 MAX_HEAD = 16_384
 RETRY_SECONDS = 5.0
+BESIDE_SECONDS = 30.0
+"""So long a port that is taken may be that of one that is about to end."""
 NOTICES_SECONDS = 0.5
 """So long it may take until it notices that it is closed."""
 
@@ -27,20 +29,24 @@ class Server:
     """Serves the metrics of a registry until it is closed, from a thread of its own.
 
     A port that is taken is said once and tried again: perhaps it belongs to one that is
-    about to end, and metrics are no reason not to run.
+    about to end, and metrics are no reason not to run. Where it does not end it is another
+    process of the same program: then the first of the further ports is taken that is free.
     """
 
     def __init__(
         self,
         registry: Registry,
         host: str,
-        port: int,
+        ports: Sequence[int],
         path: str = "/metrics",
         told: Callable[[int], None] = lambda _: None,
+        setting: str = "",
     ) -> None:
-        """`told` gets the port once it is served there; port 0: any that is free."""
+        """`told` gets the port once it is served there; port 0: any that is free. `setting` is
+        that of the first port."""
         self._registry = registry
-        self._address = host, port
+        self._host, self._ports = host, ports
+        self._setting = setting
         self.path = path
         self._told = told
         self._closed = threading.Event()
@@ -68,22 +74,31 @@ class Server:
             return _answer("500 Internal Server Error", b"")
 
     def _serve(self) -> None:
-        said = False
+        began, said = time.monotonic(), False
+        first = self._ports[0]
+        facts = {"host": self._host, "port": first, "setting": self._setting}
         while not self._closed.is_set():
-            try:
-                with _Server(self._address, self) as server:
-                    self._server = server
-                    self._told(server.server_address[1])
-                    server.serve_forever(NOTICES_SECONDS)
-                    return
-            except OSError as error:
-                if not said:
-                    host, port = self._address
-                    log.warning(
-                        "metrics_not_served", extra={"host": host, "port": port, "why": str(error)}
-                    )
-                said = True
-                self._closed.wait(RETRY_SECONDS)
+            is_beside = time.monotonic() - began >= BESIDE_SECONDS
+            for port in self._ports if is_beside else (first,):
+                try:
+                    server = _Server((self._host, port), self)
+                except OSError as error:
+                    why = str(error)
+                    continue
+                if port != first:
+                    log.warning("metrics_elsewhere", extra={**facts, "at": port})
+                self._serve_by(server)
+                return
+            if not said:
+                log.warning("metrics_not_served", extra={**facts, "why": why})
+            said = True
+            self._closed.wait(RETRY_SECONDS)
+
+    def _serve_by(self, server: _Server) -> None:
+        with server:
+            self._server = server
+            self._told(server.server_address[1])
+            server.serve_forever(NOTICES_SECONDS)
 
 
 class _Server(socketserver.TCPServer):
@@ -110,11 +125,6 @@ class _Client(socketserver.BaseRequestHandler):
             head += some
         self.request.settimeout(SECONDS)
         self.request.sendall(cast(_Server, self.server).owner.answer(head))
-
-
-def serve(registry: Registry, host: str, port: int) -> Server | None:
-    """Serve the metrics at this address from now on; port 0: nowhere."""
-    return Server(registry, host, port) if port else None
 
 
 def _answer(status: str, body: bytes) -> bytes:

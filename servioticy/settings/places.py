@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 from ipaddress import ip_address
 
@@ -11,6 +12,18 @@ from servioticy.settings.sections import Settings
 
 LOOPBACK_NETWORKS = "127.0.0.0/8 ::1/128"
 EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  compared, not listened on
+METRICS = {
+    "up": "up_metrics_port",
+    "api": "api_metrics_port",
+    "pipeline": "pipeline_metrics_port",
+    "delivery": "live_metrics_port",
+    "broker": "mqtt_metrics_port",
+    "functions": "functions_metrics_port",
+}
+"""The setting of each program's port for metrics."""
+METRICS_STEP, METRICS_PROCESSES = 100, 10
+"""From the port of one process to that of the next on the same machine, and how many may be there:
+none of these is the default port of anything else of ours."""
 NO_NETWORKS = "none"
 """A setting that says so is no default, and stays."""
 
@@ -51,6 +64,22 @@ def broker_peer_url(settings: Settings) -> str:
     ports = (("mqtt", own.port), ("mqtts", own.tls_port))
     found = (f"{name}://{host}:{port}" for name, port in ports if port)
     return own.peer_url.rstrip("/") or next(found, "")
+
+
+def metrics_ports(settings: Settings, program: str) -> list[int]:
+    """Return where a program tells its metrics: its port, and those of others of it beside it.
+
+    None where the setting is 0.
+    """
+    first = by_name(settings)[METRICS[program]]
+    ports = range(first, 65_536, METRICS_STEP) if first else ()
+    return [*ports][:METRICS_PROCESSES]
+
+
+def platform(settings: Settings) -> str:
+    """Return what tells the processes of one platform from those of another."""
+    log = f"{settings.log.bootstrap_servers} {settings.log.topic_prefix}"
+    return hashlib.blake2b(log.encode(), digest_size=4).hexdigest()
 
 
 def scheme(settings: Settings) -> str:

@@ -18,7 +18,8 @@ from command.remote import status, usage
 from command.state import Health, Partition, Running, State
 from servioticy.embedded import tcp_ports
 from servioticy.metrics.names import LAG, PUT_OFF_WAITING
-from servioticy.settings import load
+from servioticy.settings import changed, load
+from servioticy.settings.places import platform
 
 ID = "1423072260000" + "0" * 32
 NOW = 1_800_000_000.0
@@ -114,6 +115,32 @@ def test_a_platform_is_asked_by_its_data_folder(
     assert not found["well"]
     assert all("Postgres does not answer" in each["lack"] for each in found["health"])
     assert "secret" not in told
+
+
+def test_processes_are_told_by_where_their_metrics_are(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also of several of one program, as they run one by one; and of no other platform."""
+    facts = json.loads((data / "run.json").read_text()) | {"bootstrap_servers": "here:1"}
+    (data / "run.json").write_text(json.dumps(facts))
+    ours = platform(changed(load(environment={}), bootstrap_servers="here:1"))
+
+    def told(_host: str, port: int, path: str, *_: object) -> tuple[int, str]:
+        which = {9402: (ours, "delivery"), 9502: (ours, "delivery"), 9504: ("0badcafe", "broker")}
+        if path != "/metrics" or port not in which:
+            return 0, "refused"
+        info = 'servioticy_process_info{platform="%s",program="%s",release="1"} 1.0\n'
+        return 200, info % which[port] + f"process_start_time_seconds {NOW}\n"
+
+    monkeypatch.setattr(state, "_get", told)
+    assert cli.main(["status", "--json", "--data", str(data)]) == 1
+    found = json.loads(capsys.readouterr().out)["processes"]
+    assert found == [
+        {"name": "delivery", "metrics_port": 9402, "since": NOW},
+        {"name": "delivery", "metrics_port": 9502, "since": NOW},
+    ]
+    cli.main(["status", "--data", str(data)])
+    assert re.search(r"(?m)^  delivery +9502$", capsys.readouterr().out)
 
 
 def test_a_platform_that_is_well_has_exit_code_0(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import socket
 import threading
@@ -12,9 +11,19 @@ import pytest
 from running_platform import until
 from scraped import get, samples
 
+from servioticy.embedded import tcp_ports as ports
 from servioticy.metrics import Registry, server
 from servioticy.metrics.names import PROGRAM_STARTS, SANDBOX_FRAMES
-from servioticy.metrics.server import Server, serve
+from servioticy.metrics.server import Server
+from servioticy.serving_metrics import serve
+from servioticy.settings import Settings, changed
+from servioticy.settings.places import (
+    METRICS,
+    METRICS_PROCESSES,
+    metrics_ports,
+    own_ports,
+    platform,
+)
 
 SECONDS = 20.0
 
@@ -38,7 +47,7 @@ def served(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
             ports.append(at)
             found.set()
 
-        servers.append(Server(registry, "127.0.0.1", port, told=told))
+        servers.append(Server(registry, "127.0.0.1", [port], told=told))
         assert found.wait(SECONDS)
         return ports[0]
 
@@ -102,16 +111,60 @@ def test_a_taken_port_is_said_and_tried_again(
     caplog.set_level(logging.WARNING)
     taken = socket.create_server(("127.0.0.1", 0))
     port = taken.getsockname()[1]
-    serving = serve(registry, "127.0.0.1", port)
-    assert serving is not None
+    serving = Server(registry, "127.0.0.1", [port, ports.free()], setting="api_metrics_port")
     until(lambda: "metrics_not_served" in caplog.messages, SECONDS)
     taken.close()
 
     until(lambda: get(port)[0] == 200, SECONDS)
     assert caplog.messages.count("metrics_not_served") == 1
-    assert json.dumps(caplog.records[0].__dict__["port"]) == str(port)
+    told = caplog.records[0].__dict__
+    assert (told["port"], told["setting"]) == (port, "api_metrics_port")
+    serving.close()
+
+
+def test_of_several_processes_each_has_a_port(
+    registry: Registry,
+    served: Callable[..., int],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who has the first keeps it: a process that went there later would look as if it was that."""
+    monkeypatch.setattr(server, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(server, "BESIDE_SECONDS", 0.05)
+    first, second = served(), served()
+    third = ports.free()
+    serving = Server(registry, "127.0.0.1", [first, second, third], setting="api_metrics_port")
+    until(lambda: "metrics_elsewhere" in caplog.messages, SECONDS)
+
+    until(lambda: get(third)[0] == 200, SECONDS)
+    told = next(each for each in caplog.records if each.message == "metrics_elsewhere").__dict__
+    assert (told["port"], told["at"], told["setting"]) == (first, third, "api_metrics_port")
+    serving.close()
+
+
+def test_a_process_tells_which_one_it_is(registry: Registry) -> None:
+    """Of two platforms on one machine, too."""
+    one = changed(Settings(), api_metrics_port=ports.free(), bootstrap_servers="a:1")
+    other = changed(one, bootstrap_servers="b:1")
+    serving = serve(registry, one, "api")
+    assert serving is not None
+    until(lambda: get(one.api.metrics_port)[0] == 200, SECONDS)
+
+    ((name, value),) = samples(get(one.api.metrics_port)[1]).items()
+    assert value == 1
+    assert name.startswith("servioticy_process_info{")
+    assert 'program="api"' in name and f'platform="{platform(one)}"' in name
+    assert platform(one) != platform(other)
     serving.close()
 
 
 def test_port_zero_is_none(registry: Registry) -> None:
-    assert serve(registry, "127.0.0.1", 0) is None
+    assert serve(registry, changed(Settings(), api_metrics_port=0), "api") is None
+
+
+def test_no_port_of_a_process_is_anothers() -> None:
+    every = [port for name in METRICS for port in metrics_ports(Settings(), name)]
+
+    assert len(every) == len(set(every)) == len(METRICS) * METRICS_PROCESSES
+    assert set(every) & own_ports(Settings()) == {metrics_ports(Settings(), n)[0] for n in METRICS}
+    assert metrics_ports(changed(Settings(), api_metrics_port=65_400), "api") == [65_400, 65_500]

@@ -6,16 +6,27 @@ import pytest
 
 from api.platform.telling import Programs, samples
 from servioticy.settings import Settings, changed
+from servioticy.settings.places import METRICS_PROCESSES, platform
+
+
+def of(program: str, platform: str = platform(Settings())) -> str:
+    """Which process it is."""
+    labels = f'program="{program}",release="1",platform="{platform}"'
+    return f"servioticy_process_info{{{labels}}} 1.0\n"
+
 
 TOLD = {
-    9400: """# HELP servioticy_program_up 1 while the program is ready
+    9400: of("up")
+    + """# HELP servioticy_program_up 1 while the program is ready
 servioticy_program_up{program="pipeline"} 1.0
 servioticy_program_up{program="kafka"} 0.0
 servioticy_program_starts_total{program="pipeline"} 3.0
 """,
-    9401: "process_resident_memory_bytes 1.5e+06\nprocess_start_time_seconds 1.7e+09\n",
-    9402: "servioticy_delivery_tenants_resting 2.0\n",
-    9403: """servioticy_lag_records{partition="1"} 7.0
+    9401: of("api")
+    + "process_resident_memory_bytes 1.5e+06\nprocess_start_time_seconds 1.7e+09\n",
+    9402: of("delivery") + "servioticy_delivery_tenants_resting 2.0\n",
+    9403: of("pipeline")
+    + """servioticy_lag_records{partition="1"} 7.0
 servioticy_lag_records{partition="0"} 5.0
 servioticy_put_off_records_waiting{partition="1"} 4.0
 servioticy_tenant_put_off_records{partition="0",tenant="5"} 3.0
@@ -36,14 +47,15 @@ servioticy_computations_total{verdict="emitted"} 80.0
 class Ports:
     """What is told at each port; the others refuse."""
 
-    def __init__(self) -> None:
+    def __init__(self, **more: str) -> None:
         self.asked = 0
+        self._told = TOLD | {int(port[1:]): told for port, told in more.items()}
 
     def __call__(self, _host: str, port: int) -> str:
         self.asked += 1
-        if port not in TOLD:
+        if port not in self._told:
             raise ConnectionRefusedError("refused")
-        return TOLD[port]
+        return self._told[port]
 
 
 def test_what_programs_tell_stands_together() -> None:
@@ -73,7 +85,8 @@ def test_twenty_that_press_are_told() -> None:
     lines = [
         f'servioticy_tenant_put_off_records{{partition="{n}",tenant="1"}} {n}' for n in range(30)
     ]
-    told = Programs(Settings(), lambda _host, _port: "\n".join([*lines, ""])).told()
+    ports = Ports(p9403="\n".join([of("pipeline"), *lines, ""]))
+    told = Programs(Settings(), ports).told()
 
     assert [each["putOff"] for each in told["pressing"]] == [*range(29, 9, -1)]
 
@@ -82,7 +95,34 @@ def test_who_asks_again_at_once_asks_no_program() -> None:
     ports = Ports()
     programs = Programs(Settings(), ports)
     assert programs.told() is programs.told()
-    assert ports.asked == 6
+    assert ports.asked == 6 * METRICS_PROCESSES
+
+
+def test_each_of_several_processes_is_told() -> None:
+    """And of a standby no partition."""
+    memory = "process_resident_memory_bytes 2.0\n"
+    ports = Ports(
+        p9502=of("delivery") + memory,
+        p9503=of("pipeline"),
+        p9604=of("broker") + memory,
+        p9501=of("api", "another") + memory,
+        p9605=memory,
+    )
+    told = Programs(Settings(), ports).told()
+
+    programs = {each["name"]: each for each in told["programs"]}
+    assert programs["delivery at 9502"]["memoryBytes"] == programs["broker at 9604"]["memoryBytes"]
+    assert {"delivery", "api"} <= programs.keys()
+    assert "broker" not in programs, "one is there, if not at the first port"
+    assert not {"api at 9501", "functions at 9605"} & programs.keys(), "they are others'"
+    assert len(told["partitions"]) == 2
+
+
+def test_what_is_another_platforms_is_not_told() -> None:
+    ports = Ports(p9404=of("broker", "another"))
+    programs = {each["name"]: each for each in Programs(Settings(), ports).told()["programs"]}
+
+    assert programs["broker"] == {"name": "broker", "lack": "port 9404 is another program's"}
 
 
 def test_a_program_without_a_port_for_it_is_not_asked() -> None:
