@@ -28,6 +28,7 @@ from delivery.peering import Peering
 from delivery.rest_api import Api
 from monitoring import following
 from servioticy import bootstrap
+from servioticy.domain.feed_slots import of_tenant
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
 from servioticy.errors import SettingsError
 from servioticy.garbage import Garbage
@@ -85,10 +86,13 @@ async def run(chosen: Settings) -> None:
     places = {SOCKETS: reception.admitted, LIVE_SUBSCRIPTIONS: reception.subscriptions}
     overrides, shared = Overrides(quotas_given, places), SharedPlaces(peering, places)
     largest = chosen.requests.max_body_bytes
-    passing_on = PassingOn(
-        broker, lambda: feeds.claim.elsewhere.get(0), trust, largest + ENVELOPE_BYTES
+    passing_on = PassingOn(broker, lambda: feeds.claim, trust, largest + ENVELOPE_BYTES)
+    bridges = Bridges(
+        broker,
+        chosen.bridge,
+        largest + ENVELOPE_BYTES,
+        lambda tenant: feeds.claim.has(of_tenant(tenant)),
     )
-    bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_first)
     registry = Registry()
     observe_broker(hub, feeds, broker, queues, bridges, passing_on, registry)
     serve(registry, chosen, "broker")

@@ -1,9 +1,9 @@
 """Durable topics for clients of a process that does not have them: another one is asked.
 
-Of several processes of the broker one delivers to all durable subscriptions. Another one is a
-client of it, once for each client of its own that subscribes to what may be such a topic, with
-that client's token: so who may have what is decided there as if the client had come there itself.
-What comes is acknowledged there when the client has acknowledged it here.
+Of several processes of the broker one delivers to all durable subscriptions of a tenant. Another
+one is a client of it, once for each client of its own that subscribes to what may be such a topic,
+with that client's token: so who may have what is decided there as if the client had come there
+itself. What comes is acknowledged there when the client has acknowledged it here.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import asyncio
 import logging
 import random
 import ssl
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -29,7 +29,9 @@ from broker.topics import OWN, Filter, matches
 from broker.wire import Wire
 from delivery.repeating import for_ever
 from delivery.transport import CLOSE_SECONDS
+from servioticy.domain.feed_slots import of_tenant
 from servioticy.domain.message_topics import ACTIONS, ACTUATIONS, FROM, TO
+from servioticy.ports.cursors import Claim
 
 PLAIN, SECURE = "mqtt", "mqtts"
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 15.0
@@ -52,6 +54,7 @@ class Peer(NamedTuple):
     is_secure: bool
 
 
+@lru_cache
 def read_peer(address: str) -> Peer | None:
     """Return what an address such as `mqtt://10.1.0.7:1883` names; None: it is none."""
     try:
@@ -80,17 +83,18 @@ class PassingOn:
     def __init__(
         self,
         broker: Broker,
-        holder: Callable[[], str | None],
+        claim: Callable[[], Claim],
         trust: ssl.SSLContext | bool,
         most_bytes: int,
     ) -> None:
-        """`holder` tells where the process is reached that delivers, if it is another one."""
+        """`claim` tells where the processes are reached that deliver to other tenants."""
         self._broker = broker
         broker.changed = self.changed
-        self._holder = holder
+        self._claim = claim
         self._trust = ssl.create_default_context() if trust is True else trust
         self._most_bytes = most_bytes
-        self._peer: Peer | None = None
+        self._elsewhere: Mapping[int, str] = {}
+        """Who is reached where, as it was when all clients were looked at."""
         self._relays: dict[Client, Relay] = {}
         self._following: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
@@ -114,22 +118,22 @@ class PassingOn:
     def changed(self, client: Client) -> None:
         """Note that a client may subscribe to something else than before, or is gone."""
         wanted = _wanted(client) if client.is_open and not client.is_passed_on else frozenset()
-        if not wanted:
-            self._end(client)
-        elif client in self._relays:
-            self._relays[client].wants(wanted)
-        elif self._peer is not None:
-            self._begin(client, self._peer, wanted)
+        peer = self._peer_of(client) if wanted else None
+        relay = self._relays.get(client)
+        if relay is not None and relay.peer == peer:
+            relay.wants(wanted)
+            return
+        self._end(client)
+        if peer is not None:
+            self._begin(client, peer, wanted)
+
+    def _peer_of(self, client: Client) -> Peer | None:
+        """Return where the process is reached that delivers to a client's tenant, if another."""
+        address = self._claim().holder(of_tenant(client.tenant))
+        return read_peer(address) if address else None
 
     async def _follow(self) -> None:
         """Ask whoever delivers by now."""
-        address = self._holder()
-        peer = read_peer(address) if address else None
-        if peer == self._peer:
-            return
-        self._peer = peer
-        for client in list(self._relays):
-            self._end(client)
         for number, client in enumerate(list(self._broker.clients)):
             self.changed(client)
             if not number % 50:
@@ -137,7 +141,10 @@ class PassingOn:
 
     async def _look(self) -> None:
         await asyncio.sleep(LOOK_SECONDS)
-        await self._follow()
+        elsewhere = self._claim().elsewhere
+        if elsewhere != self._elsewhere:
+            self._elsewhere = elsewhere
+            await self._follow()
 
     def _begin(self, client: Client, peer: Peer, wanted: frozenset[str]) -> None:
         trust = self._trust if peer.is_secure else None
@@ -162,8 +169,8 @@ class Relay:
         most_bytes: int,
         wanted: frozenset[str],
     ) -> None:
+        self.peer = peer
         self._client = client
-        self._peer = peer
         self._trust = trust
         self._most_bytes = most_bytes
         self._wanted = wanted
@@ -197,7 +204,7 @@ class Relay:
         """Keep one connection until it is lost; returns only where it had been let in."""
         async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await asyncio.open_connection(
-                self._peer.host, self._peer.port, ssl=self._trust
+                self.peer.host, self.peer.port, ssl=self._trust
             )
         wire = Wire(reader, writer.transport)
         helper: asyncio.Task[None] | None = None

@@ -84,7 +84,7 @@ async def run(chosen: Settings) -> None:
         spending,
         callbacks,
         evaluator,
-        lambda: feeds.is_first,
+        lambda: feeds.claim,
     )
     pulls = Pulls()
     workflows = Workflows(PostgresAtoms(database), quotas(chosen), quotas_given.of_all)

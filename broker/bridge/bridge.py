@@ -1,7 +1,7 @@
 """Keeps a connection to the broker for each tenant that has topics there.
 
-Only the process that delivers has them, so what comes is taken once. A broker that is away is
-asked for again and again, later each time; what is to go there waits where it is.
+Only the process that delivers to the tenant has it, so what comes is taken once. A broker that is
+away is asked for again and again, later each time; what is to go there waits where it is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from broker.bridge.reasons import Lost
 from broker.broker import Broker
 from broker.mqtt_packets import V5
 from broker.wire import Wire
-from delivery.admission.refusals import Refused
+from delivery.admission.refusals import Refusal, Refused
 from delivery.transport import CLOSE_SECONDS
 from servioticy.settings.outward import Bridge as Chosen
 
@@ -42,8 +42,17 @@ log = logging.getLogger("servioticy.delivery")
 class Bridge:
     """One tenant's connection."""
 
-    def __init__(self, broker: Broker, target: Target, binding: Binding, terms: Terms) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        target: Target,
+        binding: Binding,
+        terms: Terms,
+        is_ours: Callable[[int], bool],
+    ) -> None:
+        """`is_ours` tells whether this process is the one that delivers to a tenant."""
         self.is_connected = False
+        self._is_ours = is_ours
         self._broker = broker
         self._target = target
         self._binding = binding
@@ -73,6 +82,29 @@ class Bridge:
             await asyncio.sleep(pause * (0.5 + random.random() / 2))  # noqa: S311
 
     async def _once(self) -> None:
+        """Keep one connection for as long as the tenant is ours, once it is.
+
+        Raises Lost, Refused, OtherVersion.
+        """
+        reception = self._broker.hub.reception
+        while not reception.is_open:
+            await asyncio.sleep(LOOK_SECONDS)
+        found = await reception.whose(self._binding.token)
+        if isinstance(found, Refusal):
+            raise Refused(found)
+        while not self._is_ours(found.tenant):
+            await asyncio.sleep(LOOK_SECONDS)
+        talking = asyncio.create_task(self._talk())
+        try:
+            while self._is_ours(found.tenant) and not talking.done():
+                await asyncio.wait((talking,), timeout=LOOK_SECONDS)
+            if talking.done():
+                talking.result()
+        finally:
+            talking.cancel()
+            await asyncio.gather(talking, return_exceptions=True)
+
+    async def _talk(self) -> None:
         """Keep one connection. Raises Lost, Refused, OtherVersion."""
         target = self._target
         try:
@@ -101,12 +133,12 @@ class Bridge:
 
 
 class Bridges:
-    """All of them, as long as this process is the one that delivers."""
+    """All of them, each as long as this process is the one that delivers to its tenant."""
 
     def __init__(
-        self, broker: Broker, chosen: Chosen, most_bytes: int, is_owner: Callable[[], bool]
+        self, broker: Broker, chosen: Chosen, most_bytes: int, is_ours: Callable[[int], bool]
     ) -> None:
-        """Raises SettingsError."""
+        """`is_ours` tells that of a tenant. Raises SettingsError."""
         self._bridges: list[Bridge] = []
         if chosen.url:
             target, terms = (
@@ -114,9 +146,7 @@ class Bridges:
                 Terms(chosen.qos, chosen.session_seconds, most_bytes),
             )
             bindings = read_bindings(chosen)
-            self._bridges = [Bridge(broker, target, each, terms) for each in bindings]
-        self._is_owner = is_owner
-        self._following: asyncio.Task[None] | None = None
+            self._bridges = [Bridge(broker, target, each, terms, is_ours) for each in bindings]
         self._running: list[asyncio.Task[None]] = []
 
     @property
@@ -126,27 +156,10 @@ class Bridges:
 
     def start(self) -> None:
         """Connect from now on."""
-        if self._bridges:
-            self._following = asyncio.create_task(self._follow())
+        self._running = [asyncio.create_task(each.run()) for each in self._bridges]
 
     async def stop(self) -> None:
         """Let all connections go."""
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.gather(self._following, return_exceptions=True)
-        await self._let_go()
-
-    async def _follow(self) -> None:
-        """Be connected while this process delivers."""
-        while True:
-            if self._is_owner() and not self._running:
-                self._running = [asyncio.create_task(each.run()) for each in self._bridges]
-            elif self._running and not self._is_owner():
-                await self._let_go()
-            await asyncio.sleep(LOOK_SECONDS)
-
-    async def _let_go(self) -> None:
-        running, self._running = self._running, []
-        for each in running:
+        for each in self._running:
             each.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*self._running, return_exceptions=True)

@@ -16,6 +16,7 @@ from delivery.callbacks.receiver import Callbacks
 from delivery.evaluating.evaluator import Evaluator
 from sandbox import SandboxPool
 from servioticy.ports.actuations import Actuations
+from servioticy.ports.cursors import Claim
 from servioticy.ports.service_objects import ServiceObjects
 
 THREADS = 2
@@ -32,13 +33,13 @@ class Actuating:
         spending: Spending,
         callbacks: Callbacks,
         evaluator: Evaluator,
-        is_owner: Callable[[], bool],
+        claim: Callable[[], Claim],
     ) -> None:
         """`sandbox` gives the processes for the conditions of tenants, when one is asked for;
-        `spending` hears what they take.
+        `spending` hears what they take, `claim` tells of which tenants this process calls.
         """
         calls = FairExecutor("actuations", THREADS)
-        self._couriers = Couriers(store, callbacks, calls.run, is_owner, time.time)
+        self._couriers = Couriers(store, callbacks, calls.run, claim, time.time)
         self.queues = Queues(store, None, calls.run, self._couriers.wake)
         self._conditions = ConditionChecker(sandbox, spending)
         ask = FairExecutor("conditions", 1).run

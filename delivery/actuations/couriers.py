@@ -21,14 +21,17 @@ from delivery.callbacks.receiver import REFUSALS, is_refusal, pause
 from delivery.callbacks.requests import CallbackForm, Outgoing
 from delivery.repeating import for_ever
 from servioticy.domain.actuations import State
+from servioticy.domain.feed_slots import of_tenant
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
 from servioticy.ports.actuations import Actuation, Actuations
+from servioticy.ports.cursors import Claim
 
 EVENT_TYPE = "com.servioticy.actuation"
-LOOK_SECONDS = 10.0
-"""Between two looks for all that waits: what was begun by another process, for one."""
 RETRY_SECONDS = 1.0
+LOOKS = 10
+"""So often as long it is between two looks for all that waits: what was begun by another process,
+for one."""
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -48,15 +51,15 @@ class Couriers:
         store: Actuations,
         callbacks: Attempts,
         ask: Ask,
-        is_owner: Callable[[], bool],
+        claim: Callable[[], Claim],
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`is_owner` tells whether this process is the one that calls."""
+        """`claim` tells of which tenants this process is the one that calls."""
         self._store = store
         self._callbacks = callbacks
         self._ask = ask
-        self._is_owner = is_owner
+        self._claim = claim
         self._clock = clock
         self._sleep = sleep
         self._running: dict[ServiceObjectKey, asyncio.Task[None]] = {}
@@ -76,24 +79,30 @@ class Couriers:
 
     def wake(self, keys: Iterable[ServiceObjectKey]) -> None:
         """Call for these: something waits."""
-        for key in keys if self._is_owner() else ():
+        for key in filter(self._is_ours, keys):
             self._again.add(key)
             if key not in self._running:
                 self._running[key] = asyncio.create_task(self._run(key))
 
     async def look(self) -> None:
         """Call for all for which something waits. Raises Unavailable."""
-        if self._is_owner():
+        if self._claim().slots:
             self.wake(await self._ask(0, partial(self._store.calling, self._now())))
 
+    def _is_ours(self, key: ServiceObjectKey) -> bool:
+        return self._claim().has(of_tenant(key.tenant))
+
     async def _look_and_rest(self) -> None:
+        before = self._claim().slots
         await self.look()
-        # Not long, where it is not decided yet who calls.
-        await asyncio.sleep(LOOK_SECONDS if self._is_owner() else RETRY_SECONDS)
+        for _ in range(LOOKS):
+            await asyncio.sleep(RETRY_SECONDS)
+            if self._claim().slots != before:
+                return  # others have called for these until now
 
     async def _run(self, key: ServiceObjectKey) -> None:
         try:
-            while key in self._again and self._is_owner():
+            while key in self._again and self._is_ours(key):
                 self._again.discard(key)
                 try:
                     while await self._next(key):
@@ -115,7 +124,7 @@ class Couriers:
             return False
         await self._moved(key, first, State.SENT)
         await self._deliver(key, first, form)
-        return self._is_owner()
+        return self._is_ours(key)
 
     async def _form(self, key: ServiceObjectKey) -> CallbackForm | None:
         """Return how it is called, as its document says now; None: it is not."""

@@ -99,6 +99,10 @@ class Reception:
         asked = partial(identify, token, self._catalog, self.stays.changes)
         return await self._answered(caller.address, token, asked)
 
+    async def whose(self, token: str) -> Identity | Refusal:
+        """Find out whose a token is that no client has shown."""
+        return await self._answered("", token, partial(identify, token, self._catalog))
+
     def subscription(self, tenant: int) -> Place:
         """Take a place for one subscription of a socket for many. Raises Refused."""
         try:

@@ -89,11 +89,6 @@ class Feeds:
         fanout.resting.ended = self._go_on
 
     @property
-    def is_first(self) -> bool:
-        """Whether this is the process, of all that deliver, that does what one of them has to."""
-        return 0 in self.claim.slots - self.claim.surplus
-
-    @property
     def behind(self) -> int:
         """How many feeds have something to read; may be asked from any thread."""
         return sum(not each.is_live for each in list(self.feeds.values()))
@@ -132,7 +127,7 @@ class Feeds:
         if claim[:3] != before[:3]:
             log.info("feeds_claimed", extra={"slots": len(claim.slots - claim.surplus)})
         found = await self._asked(self._store.changes) if claim.slots else {}
-        now = {id_: change for id_, change in found.items() if claim.has(id_)}
+        now = {id_: change for id_, change in found.items() if claim.has(change.key)}
         await self._remove_all(self._known.keys() - now.keys())
         if claim.surplus:
             self._known = {each: self._known[each] for each in self._known.keys() & now.keys()}

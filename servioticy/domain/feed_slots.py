@@ -9,9 +9,14 @@ SLOTS = 64
 """Of all feeds: so many processes may share them."""
 
 
-def slot_of(subscription: str, slots: int) -> int:
-    """Return the slot of a subscription, of so many."""
-    return zlib.crc32(subscription.encode()) % slots
+def slot_of(key: str, slots: int) -> int:
+    """Return the slot of a subscription, of so many, by its id or by its tenant."""
+    return zlib.crc32(key.encode()) % slots
+
+
+def of_tenant(tenant: int) -> str:
+    """Return by what all subscriptions of a tenant have one slot."""
+    return str(tenant)
 
 
 def share(slots: int, processes: int) -> int:

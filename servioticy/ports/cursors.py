@@ -55,6 +55,8 @@ class Change(NamedTuple):
     """Of the subscription itself."""
     streams: int
     """Of what it is about: streams may have come or gone."""
+    key: str
+    """By what its slot is found: its id, or its tenant."""
 
 
 class DurableSubscription(NamedTuple):
@@ -91,13 +93,16 @@ class Claim(NamedTuple):
     elsewhere: Mapping[int, str] = {}
     """Where other processes are reached, by the slots that they have; some may not say it."""
 
-    def holder(self, subscription: str) -> str | None:
-        """Return where the other process is reached that delivers to it; None: nobody knows."""
-        return self.elsewhere.get(slot_of(subscription, self.slots_in_all))
+    def holder(self, key: str) -> str | None:
+        """Return where the other process is reached that delivers; None: nobody knows.
 
-    def has(self, subscription: str) -> bool:
-        """Return whether this process delivers to it, and goes on to."""
-        slot = slot_of(subscription, self.slots_in_all)
+        `key` is that of a subscription: its id, or its tenant.
+        """
+        return self.elsewhere.get(slot_of(key, self.slots_in_all))
+
+    def has(self, key: str) -> bool:
+        """Return whether this process delivers to what has this key, and goes on to."""
+        slot = slot_of(key, self.slots_in_all)
         return slot in self.slots and slot not in self.surplus
 
 

@@ -51,18 +51,20 @@ class Locks(NamedTuple):
 
     processes: int
     slots: int
-    slots_in_all: int
+    slots_in_all: int = SLOTS
+    by_tenant: bool = False
+    """Whether all subscriptions of a tenant are in one slot."""
 
 
 class Deliverer(Enum):
     """Programs that deliver to durable subscriptions, each to callbacks of its own.
 
-    Processes of delivery share them. Of the broker one has them all, and others ask it: a topic is
-    that of many clients, wherever they are, and a message is delivered when one of them has it.
+    Processes of each share them. Of the broker one has all of a tenant, and others ask it: a topic
+    is that of many clients, wherever they are, and a message is delivered when one of them has it.
     """
 
-    DELIVERY = Locks(1_701_018, 1_701_019, SLOTS)
-    BROKER = Locks(1_701_020, 1_701_021, 1)
+    DELIVERY = Locks(1_701_018, 1_701_019)
+    BROKER = Locks(1_701_020, 1_701_021, by_tenant=True)
 
 
 class PostgresCursors:
@@ -119,7 +121,11 @@ class PostgresCursors:
 
     def changes(self) -> Mapping[str, Change]:
         """Return the last change of every durable subscription."""
-        return {id_: Change(*rest) for id_, *rest in self._database.rows(self._sql["changes"])}
+        by_tenant = self._locks.by_tenant
+        return {
+            id_: Change(own, streams, feed_slots.of_tenant(tenant) if by_tenant else id_)
+            for id_, own, streams, tenant in self._database.rows(self._sql["changes"])
+        }
 
     def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
         """Return these, as they are now; those that are gone are missing."""

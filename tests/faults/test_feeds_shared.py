@@ -16,12 +16,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from support.delivery_program import WAIT_SECONDS, World, again, settings, subscribe, world
+from support.delivery_program import (
+    WAIT_SECONDS,
+    World,
+    again,
+    settings,
+    subscribe,
+    until_held,
+    world,
+)
 
-from servioticy import bootstrap
 from servioticy.embedded import tcp_ports as ports
 from servioticy.settings import changed
-from servioticy.storage.cursors import Deliverer
 
 __all__ = ["settings", "world"]
 
@@ -59,23 +65,6 @@ def receiver() -> Iterator[Receiver]:
     yield made
     made.server.shutdown()
     made.server.server_close()
-
-
-def held(world: World) -> list[int]:
-    """How many slots each process has."""
-    sql = """SELECT pid FROM pg_locks
-              WHERE locktype = 'advisory' AND objsubid = 2 AND classid::bigint = %(slots)s
-                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
-    locks = Deliverer.DELIVERY.value._asdict()
-    rows = bootstrap.connect(world.settings).rows(sql, locks)
-    return sorted(Counter(pid for (pid,) in rows).values())
-
-
-def until_held(world: World, *slots: int) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while held(world) != [*slots]:
-        assert time.monotonic() < deadline, held(world)
-        time.sleep(0.1)
 
 
 @contextmanager

@@ -62,12 +62,15 @@ def test_a_broker_of_one_tenant_needs_no_prefix(bridged: World) -> None:
 
 @pytest.mark.parametrize("bridged", [5], indirect=True)
 def test_who_stands_by_is_not_connected(bridged: World) -> None:
-    """Of several processes one delivers; another would get half of what comes."""
-    owners = [False]
-    with bridged.bridges(is_owner=lambda: owners[0]) as bridges:
-        owners[0] = True
-        waiting.until(lambda: bridges.connected)
-        owners[0] = False
+    """Of several processes one delivers to a tenant; another would get half of what comes."""
+    ours: set[int] = set()
+    tenants = {bridged.prefix: ALICE, f"{bridged.prefix}b": BOB}
+    with bridged.bridges(tenants, is_ours=lambda tenant: tenant in ours) as bridges:
+        ours.update((1, 2))
+        waiting.until(lambda: bridges.connected == 2)
+        ours.discard(2)
+        waiting.until(lambda: bridges.connected == 1)
+        ours.clear()
         waiting.until(lambda: not bridges.connected)
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from port_builders import Stored
 
-from servioticy.domain.feed_slots import SLOTS
+from servioticy.domain.feed_slots import SLOTS, of_tenant
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.errors import Unavailable
 from servioticy.ports.cursors import Source, StoredCursor
@@ -94,19 +94,28 @@ def test_who_has_a_subscription_is_found_by_its_slot(
     assert long.claim().elsewhere == {}
 
 
-def test_the_brokers_are_one_processs(cursors: PostgresCursors, dsn: str) -> None:
+def test_of_the_brokers_one_process_has_all_of_a_tenant(
+    cursors: PostgresCursors, stored: Stored, stream: StreamKey, dsn: str
+) -> None:
     """However many there are, and whatever processes of delivery have."""
     assert claimed_all(cursors)
+    assert {id_: each.key for id_, each in cursors.changes().items()} == {"1": "1", "2": "2"}
+    stored.subscribe("4", stream, callback="pubsub", tenant=stored.tenant, cursor=BEGUN)
     first, second = Database(dsn), Database(dsn)
     one, two = (PostgresCursors(each, Deliverer.BROKER) for each in (first, second))
-    assert one.claim().slots == {0}
+    assert claimed_all(one)
     assert two.claim().slots == frozenset()
+    one.release(one.claim().surplus)
+    here, there = one.claim(), two.claim()
+
+    assert len(here.slots) == len(there.slots) == SLOTS // 2
+    keys = {id_: each.key for id_, each in one.changes().items()}
+    assert keys["1"] == keys["4"] != keys["2"]
+    assert keys["2"] == of_tenant(stored.other)
+    for each in keys.values():
+        assert here.has(each) is not there.has(each)
     first.close()
-    for _ in range(6000):
-        if two.claim().slots:
-            break
-        time.sleep(0.01)
-    assert two.claim().slots == {0}
+    until_claimed_all(two)
     second.close()
 
 

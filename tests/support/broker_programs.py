@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +15,10 @@ from support.delivery_program import WAIT_SECONDS
 
 from delivery.serving import ALIVE_FILE
 from servioticy import bootstrap
+from servioticy.domain.feed_slots import SLOTS, of_tenant, slot_of
 from servioticy.settings import Settings, to_environment
 from servioticy.storage.cursors import Deliverer
+from servioticy.storage.tenants import PostgresTenants
 
 
 class BrokerProgram:
@@ -49,12 +52,23 @@ def a_broker(settings: Settings, folder: Path) -> Iterator[BrokerProgram]:
             process.kill()
 
 
-def claimed(settings: Settings) -> list[int]:
-    """How many processes are there, and how many have the topics of durable subscriptions."""
-    sql = """SELECT count(*) FILTER (WHERE classid::bigint = %(processes)s),
-                    count(*) FILTER (WHERE classid::bigint = %(slots)s)
+def shares(settings: Settings) -> list[int]:
+    """How many slots of tenants each process has."""
+    return sorted(Counter(_holders(settings).values()).values())
+
+
+def holder(settings: Settings, token: str) -> int:
+    """The port of the process that has the topics of durable subscriptions of a tenant."""
+    tenant = PostgresTenants(bootstrap.connect(settings)).tenant_of(token)
+    assert tenant is not None
+    return _holders(settings)[slot_of(of_tenant(tenant), SLOTS)]
+
+
+def _holders(settings: Settings) -> dict[int, int]:
+    sql = """SELECT objid::bigint, application_name
                FROM pg_locks
-              WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+               JOIN pg_stat_activity USING (pid)
+              WHERE locktype = 'advisory' AND objsubid = 2 AND classid::bigint = %(slots)s
                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
-    (row,) = bootstrap.connect(settings).rows(sql, Deliverer.BROKER.value._asdict())
-    return [*row]
+    rows = bootstrap.connect(settings).rows(sql, Deliverer.BROKER.value._asdict())
+    return {slot: int(name.rpartition(":")[2]) for slot, name in rows}

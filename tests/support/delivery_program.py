@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,7 @@ from servioticy.ports.cursors import Source, StoredCursor, write_cursor
 from servioticy.settings import Settings, load, to_environment
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.change_store import PostgresChangeStore
+from servioticy.storage.cursors import Deliverer
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.queries import queries
 from servioticy.storage.tenants import PostgresTenants
@@ -203,14 +205,16 @@ def subscribe(
     *,
     called: str | None = None,
     topic: str | None = None,
+    token: str = "",
+    name: str = "mine",
 ) -> None:
     """To the stream of `mine`, or to many; its updates are fetched, `called` with, or published
-    below a topic.
+    below a topic. `token`: somebody else's who subscribes.
     """
     destination = called or topic
     told = {} if destination is None else {"destination": destination}
     callback = "pubsub" if topic else "http" if called else "pull"
-    address = world.addresses.address(world.ours, "mine", "data")
+    address = world.addresses.address(token or world.ours, name, "data")
     assert address is not None
     newest = bootstrap.connect(world.settings).rows("SELECT max(id) FROM streams")[0][0]
     bootstrap.connect(world.settings).rows(
@@ -230,6 +234,24 @@ def subscribe(
             "expires_at": None,
         },
     )
+
+
+def held(world: World) -> list[int]:
+    """How many slots each process has."""
+    sql = """SELECT pid FROM pg_locks
+              WHERE locktype = 'advisory' AND objsubid = 2 AND classid::bigint = %(slots)s
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+    locks = Deliverer.DELIVERY.value._asdict()
+    rows = bootstrap.connect(world.settings).rows(sql, locks)
+    return sorted(Counter(pid for (pid,) in rows).values())
+
+
+def until_held(world: World, *slots: int) -> None:
+    """Wait until processes have so many each."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while held(world) != [*slots]:
+        assert time.monotonic() < deadline, held(world)
+        time.sleep(0.1)
 
 
 @contextmanager

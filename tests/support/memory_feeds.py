@@ -79,7 +79,7 @@ class MemoryCursors:
     def add(self, id_: str, *streams: StreamRef, cursor: StoredCursor | None = None) -> None:
         keys = {each: StreamKey(1, number) for number, each in enumerate(streams)}
         source = Source(*streams[0])
-        self.numbers[id_] = Change(len(self.rows), 0)
+        self.numbers[id_] = Change(len(self.rows), 0, id_)
         self.rows[id_] = DurableSubscription(
             id_, 1, keys, "test", b"{}", 0, cursor or StoredCursor(), source=source
         )

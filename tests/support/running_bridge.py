@@ -41,7 +41,7 @@ class World:
     def bridges(
         self,
         tenants: Mapping[str, str] | None = None,
-        is_owner: Callable[[], bool] = lambda: True,
+        is_ours: Callable[[int], bool] = lambda _tenant: True,
         **settings: object,
     ) -> Iterator[Bridges]:
         """Bridges that run; by default Alice has the prefix."""
@@ -52,7 +52,7 @@ class World:
             "tenants": tenants or {self.prefix: ALICE},
         }
         bridge = Bridge(**chosen | settings)  # type: ignore[arg-type]
-        bridges = Bridges(self.broker.broker, bridge, MOST_BYTES, is_owner)
+        bridges = Bridges(self.broker.broker, bridge, MOST_BYTES, is_ours)
         self.broker.call(bridges.start)
         try:
             yield bridges

@@ -39,6 +39,7 @@ BOUNDED = {
     "names.py:Names._again": "of _held; told",
     "names.py:Names._held": CLIENT + "; its end",
     "names.py:Names._untold": "of _held; told",
+    "passing_on.py:PassingOn._elsewhere": "slots, 64; each look",
     "passing_on.py:PassingOn._ending": "of _relays; the task's end",
     "passing_on.py:PassingOn._relays": CLIENT + "; its end",
     "places.py:Places._used": "tenants with a place; given back",

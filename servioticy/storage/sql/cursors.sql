@@ -48,7 +48,8 @@ SELECT subscription_id, change, changes + CASE WHEN stream_id IS NULL THEN (
              FROM ended
              JOIN streams AS its ON its.service_object = ended.service_object
              JOIN subscribed_streams ON subscribed_streams.stream_id = its.id
-              AND subscribed_streams.subscription_id = subscriptions.id) ELSE 0 END
+              AND subscribed_streams.subscription_id = subscriptions.id) ELSE 0 END,
+       cursors.tenant_id
   FROM cursors
   JOIN subscriptions ON subscriptions.id = subscription_id
   LEFT JOIN streams ON streams.id = stream_id
@@ -65,7 +66,7 @@ SELECT subscription_id, change, changes + CASE WHEN stream_id IS NULL THEN (
                           WHERE stream_readers.stream_id = subscriptions.stream_id
                             AND stream_readers.tenant_id = cursors.tenant_id) END
  UNION ALL
-SELECT 'actions-' || stream_id, 0, 0
+SELECT 'actions-' || stream_id, 0, 0, tenant_id
   FROM acting_streams;
 
 -- subscriptions --

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
+
 import pytest
 
+from broker import passing_on as module
 from broker.bridge import packets as ours
 from broker.client import Client, Publication, Subscription
 from broker.mqtt_packets import PASSED_ON, V5, read_connect
-from broker.passing_on import Peer, may_be_durable, read_peer
+from broker.passing_on import PassingOn, Peer, may_be_durable, read_peer
 from broker.topics import read_filter
+from delivery.admission.requests import Identity
 from delivery.backlog import Backlog
+from servioticy.domain.access import Scope
+from servioticy.domain.feed_slots import SLOTS, of_tenant, slot_of
+from servioticy.ports.cursors import Claim
 
 
 @pytest.mark.parametrize(
@@ -65,6 +73,75 @@ class Nobody:
 
     def unsent_bytes(self) -> int:
         return 0
+
+
+class Asked:
+    """Another process, for a client."""
+
+    def __init__(self, client: Client, peer: Peer) -> None:
+        self.client, self.peer = client, peer
+        self.task = asyncio.get_running_loop().create_future()
+
+    def wants(self, _wanted: object) -> None:
+        """It does."""
+
+
+class Tenants:
+    """Two clients of each of two tenants, and which processes others have been asked for them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.claim = Claim("own", frozenset(), frozenset(), SLOTS)
+        self.asked: list[Asked] = []
+        asked = self.asked
+
+        class Asks(Asked):
+            def __init__(self, client: Client, peer: Peer, *_: object) -> None:
+                super().__init__(client, peer)
+                asked.append(self)
+                self.task.add_done_callback(lambda _: asked.remove(self))
+
+        monkeypatch.setattr(module, "Relay", Asks)
+        monkeypatch.setattr(module, "LOOK_SECONDS", 0.001)
+        self.clients = [self._client(tenant) for tenant in (1, 1, 2, 2)]
+
+    def _client(self, tenant: int) -> Client:
+        client = Client(Nobody(), Backlog(1_000))  # type: ignore[arg-type]
+        client.identity = Identity(tenant, Scope(), "token", b"")
+        client.subscribe("s", read_filter("plant/#"), 1)
+        return client
+
+    async def until_asked(self, *tenants: int) -> None:
+        async with asyncio.timeout(20):
+            while sorted(each.client.tenant for each in self.asked) != [*tenants]:
+                await asyncio.sleep(0.001)
+
+
+def test_for_each_tenant_that_process_is_asked_which_has_its_topics(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And another one as soon as another has them; those of other tenants go on as they are."""
+
+    async def run() -> None:
+        tenants = Tenants(monkeypatch)
+        broker = SimpleNamespace(clients=dict.fromkeys(tenants.clients))
+        passing_on = PassingOn(broker, lambda: tenants.claim, False, 1_000)  # type: ignore[arg-type]
+        passing_on.start()
+        first, second = (slot_of(of_tenant(each), SLOTS) for each in (1, 2))
+        tenants.claim = tenants.claim._replace(elsewhere={second: "mqtt://b:1"})
+        await tenants.until_asked(2, 2)
+        both = {first: "mqtt://c:1", second: "mqtt://b:1"}
+        tenants.claim = tenants.claim._replace(elsewhere=both)
+        await tenants.until_asked(1, 1, 2, 2)
+        assert {each.peer.host for each in tenants.asked} == {"b", "c"}
+        tenants.claim = tenants.claim._replace(elsewhere={first: "mqtt://b:1"})
+        await tenants.until_asked(1, 1)
+        assert {each.peer.host for each in tenants.asked} == {"b"}
+        tenants.clients[0].end()
+        passing_on.changed(tenants.clients[0])
+        assert len(passing_on) == 1
+        await passing_on.stop()
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("is_passed_on", [True, False])

@@ -15,8 +15,10 @@ from delivery.actuations.couriers import Couriers
 from delivery.callbacks.http_client import AttemptResult
 from delivery.callbacks.requests import CallbackForm, Outgoing
 from servioticy.domain.actuations import State
+from servioticy.domain.feed_slots import SLOTS, of_tenant, slot_of
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.actuations import CalledBack
+from servioticy.ports.cursors import Claim
 
 LAMP, PUMP = ServiceObjectKey(1, "lamp"), ServiceObjectKey(2, "pump")
 T = TypeVar("T")
@@ -26,14 +28,15 @@ class World:
     """A store, and receivers that answer as a test says."""
 
     def __init__(self) -> None:
-        self.store, self.is_owner = MemoryActuations(), True
+        self.store = MemoryActuations()
+        self.claim = Claim("own", frozenset(range(SLOTS)), frozenset(), SLOTS)
         self.called: list[str] = []
         self.forms: list[CallbackForm] = []
         self.answers: list[int] = []
         """Of the next calls; then 200."""
         self.before_answer: Callable[[], None] = lambda: None
         self.couriers = Couriers(
-            self.store, self, self.ask, lambda: self.is_owner, lambda: 1.0, self.sleep
+            self.store, self, self.ask, lambda: self.claim, lambda: 1.0, self.sleep
         )
 
     def submit(self, key: ServiceObjectKey, *ids: str) -> None:
@@ -74,16 +77,18 @@ def run(work: Callable[[World], Any]) -> None:
 def test_who_stands_by_calls_nobody() -> None:
     async def work(world: World) -> None:
         world.submit(LAMP, "1")
-        world.is_owner = False
+        world.submit(PUMP, "2")
+        every = world.claim
+        world.claim = every._replace(slots=frozenset({slot_of(of_tenant(PUMP.tenant), SLOTS)}))
         world.couriers.wake([LAMP])
         await world.couriers.look()
         await world.settle()
-        assert not world.called
+        assert world.called == ["2"], "of its tenants alone"
 
-        world.is_owner = True
+        world.claim = every
         await world.couriers.look()
         await world.settle()
-        assert world.called == ["1"]
+        assert world.called == ["2", "1"]
 
     run(work)
 
@@ -184,7 +189,7 @@ def test_a_look_that_fails_is_not_the_last(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever it meets: what waits from before is found by nothing else."""
-    monkeypatch.setattr(couriers, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(couriers, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(repeating, "RETRY_SECONDS", 0.0)
 
     async def work(world: World) -> None:
