@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from support.deploy_files import (
 
 from command.cli import PROGRAMS, parser
 from command.platform import ALIVE_FILE
+from servioticy.metrics.names import METRICS, Metric
 from servioticy.settings import Settings, load
 from servioticy.settings.declared import DECLARED
 from servioticy.settings.loading import by_name
@@ -40,6 +42,18 @@ OTHERS_PORTS = {53, 5432, 9092, 9093}
 OURS = {value for name, value in by_name(Settings()).items() if name.endswith("_port")}
 SETTINGS = {f"SERVIOTICY_{name.upper()}" for name in DECLARED}
 SECRETS = {f"SERVIOTICY_{name.upper()}" for name, each in DECLARED.items() if each.secret}
+CALL_THE_OUTSIDE = ("api", "delivery", "broker", "functions")
+"""Callbacks, sinks, and issuers of tokens."""
+PUBLIC = ("8.8.8.8/32", "2001:4860:4860::8888/128")
+PRIVATE = (
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "fc00::/7",
+    "fe80::/10",
+)
 STARTS_NOTHING = {
     "environment",
     "network.yaml",
@@ -176,6 +190,75 @@ def test_what_is_selected_is_there() -> None:
     assert {each["metadata"]["name"] for each in _of("PodDisruptionBudget")} == named
     for each in _of("HorizontalPodAutoscaler"):
         assert each["spec"]["scaleTargetRef"]["name"] in named
+
+
+def test_what_faces_clients_is_scaled_by_lag() -> None:
+    """And nothing is that would only wait."""
+    asked = {
+        each["spec"]["scaleTargetRef"]["name"].removeprefix("servioticy-"): [
+            metric["pods"]["metric"]["name"]
+            for metric in each["spec"]["metrics"]
+            if metric["type"] == "Pods"
+        ]
+        for each in _of("HorizontalPodAutoscaler")
+    }
+    lag = "servioticy_loop_lag_p99_seconds"
+
+    assert asked == {"api": [lag], "delivery": [lag], "broker": [lag], "functions": []}
+    tells = {program for each in METRICS if "loop_lag" in each.name for program in _programs(each)}
+    assert {name for name, metrics in asked.items() if metrics} <= tells
+
+
+def _programs(metric: Metric) -> list[str]:
+    return metric.program.split(", ")
+
+
+def test_a_drained_node_takes_no_last_process() -> None:
+    for each in _of("PodDisruptionBudget"):
+        assert each["spec"]["minAvailable"] == 1
+    for each in [*_of("Deployment"), *_of("StatefulSet")]:
+        assert each["spec"].get("replicas", 2) > 1
+    assert all(each["spec"]["minReplicas"] > 1 for each in _of("HorizontalPodAutoscaler"))
+
+
+def test_every_secret_comes_by_reference() -> None:
+    """What all programs know is named one by one; what one of them knows is in its own Secret."""
+    for each in [*_of("Deployment"), *_of("StatefulSet")]:
+        (container,) = each["spec"]["template"]["spec"]["containers"]
+        own = [source["secretRef"] for source in container["envFrom"] if "secretRef" in source]
+        assert own == [{"name": each["metadata"]["name"], "optional": True}]
+    for pod in pods():
+        for each in pod["containers"]:
+            named = {entry["name"]: entry for entry in each["env"] if entry["name"] in SECRETS}
+            assert named.keys() == {"SERVIOTICY_DSN", "SERVIOTICY_KAFKA_SASL_PASSWORD"}
+            assert all("secretKeyRef" in entry["valueFrom"] for entry in named.values())
+
+
+def test_whoever_calls_the_outside_may_and_nobody_else() -> None:
+    """And reaches nothing of the cluster by it."""
+    (outside,) = [
+        each for each in _of("NetworkPolicy") if each["metadata"]["name"].endswith("outside")
+    ]
+    (chosen,) = outside["spec"]["podSelector"]["matchExpressions"]
+    (rule,) = outside["spec"]["egress"]
+    blocks = [each["ipBlock"] for each in rule["to"]]
+
+    assert set(chosen["values"]) == {f"servioticy-{each}" for each in CALL_THE_OUTSIDE}
+    for each in PUBLIC:
+        assert any(_lets(block, ip_network(each)) for block in blocks)
+    for each in PRIVATE:
+        assert not any(_lets(block, ip_network(each)) for block in blocks)
+
+
+def _lets(block: dict[str, Any], network: IPv4Network | IPv6Network) -> bool:
+    """Whether anything of a network is let through."""
+    closed = [ip_network(each) for each in block.get("except", ())]
+    is_closed = any(_lies_in(network, each) for each in closed)
+    return network.overlaps(ip_network(block["cidr"])) and not is_closed
+
+
+def _lies_in(network: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network) -> bool:
+    return network.version == other.version and network.subnet_of(other)  # type: ignore[arg-type]
 
 
 def test_who_is_scaled_by_lag_has_no_number_of_its_own() -> None:
