@@ -44,6 +44,7 @@ BENCHMARKS = (
     "fleet",
     "delivery",
     "several",
+    "shared_topics",
     "functions",
     "queues",
     "idle",

@@ -18,24 +18,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
-import msgspec
-
-from benchmarks import ground, processes
+from benchmarks import ground
 from benchmarks.delivery import program
+from benchmarks.delivery.emitting import STREAM, Emitting, Running
 from benchmarks.delivery.listeners import Wanted, count
-from servioticy import bootstrap
-from servioticy.domain.emissions import emission
-from servioticy.domain.records import EmittedRecord
 from servioticy.embedded import tcp_ports as ports
-from servioticy.ports.change_store import NewServiceObject
 from servioticy.settings import Settings, changed
-from servioticy.storage.change_store import PostgresChangeStore
-from servioticy.storage.tenants import PostgresTenants
 from servioticy.supervisor.supervisor import Supervisor
 
-STREAM = "s"
-DOCUMENT = b'{"streams":{"s":{"channels":{"v":{"type":"number"}}}}}'
-BURST_SECONDS = 0.02
 SETTLED_SECONDS = 1.5
 """After what was emitted last, in which it is read, and claims have been looked at."""
 
@@ -85,48 +75,14 @@ class _Source:
     """A tenant with streams of which updates are emitted, and another name that nobody watches."""
 
     def __init__(self, settings: Settings, streams: int) -> None:
-        database = bootstrap.connect(settings, durable=False)
-        tenants = PostgresTenants(database)
-        self.token = tenants.create_tenant("bench")
-        self._tenant = tenants.tenant_of(self.token) or 0
-        self.names = [f"bench-{number}" for number in range(streams)]
-        for name in self.names:
-            new = NewServiceObject(name, self._tenant, False, DOCUMENT, (STREAM,), (), 1)
-            PostgresChangeStore(database).create(new, 1)
-        self._emitter = bootstrap.emitter(settings, 0)
-        self._last = 0
-
-    def emit(self, names: Sequence[str], rate: float, seconds: float) -> int:
-        """Emit updates of these in turn, so many a second; return how many that were."""
-        began, sent = time.perf_counter(), 0
-        while sent < rate * seconds:
-            due = int(min(seconds, time.perf_counter() - began + BURST_SECONDS) * rate)
-            records = [self._record(names[(sent + n) % len(names)]) for n in range(due - sent)]
-            sent = due
-            if records:
-                self._emitter.emit(self._last, [emission(each) for each in records])
-                self._emitter.flush()
-            time.sleep(BURST_SECONDS)
-        return sent
-
-    def _record(self, name: str) -> EmittedRecord:
-        self._last += 1
-        document = b'{"channels":{"v":{"current-value":%d}},"lastUpdate":%d}'
-        raw = msgspec.Raw(document % (self._last, self._last))
-        return EmittedRecord(name, STREAM, self._tenant, 1, self._last, raw, (self._last, 0))
-
-
-class _Running(NamedTuple):
-    ports: list[int]
-    pids: list[int]
-
-    def seconds(self) -> float:
-        """Return what all of them have taken of the processor."""
-        return sum(map(processes.processor_seconds, self.pids))
+        self.emitting = Emitting(settings)
+        names = [f"bench-{number}" for number in range(streams)]
+        self.watched = self.emitting.create("bench", names)
+        self.unwatched = [each._replace(name=f"{each.name}-unwatched") for each in self.watched]
 
 
 @contextmanager
-def _running(stores: ground.Stores, number: int) -> Iterator[_Running]:
+def _running(stores: ground.Stores, number: int) -> Iterator[Running]:
     """So many delivery processes, from when they let clients in."""
     found = [ports.free() for _ in range(number)]
     programs = []
@@ -137,21 +93,19 @@ def _running(stores: ground.Stores, number: int) -> Iterator[_Running]:
     try:
         supervisor.start()
         time.sleep(SETTLED_SECONDS)  # they have found each other, and share the feeds
-        yield _Running(found, [*supervisor.pids().values()])
+        yield Running(found, [*supervisor.pids().values()])
     finally:
         supervisor.stop()
 
 
-def _measure(running: _Running, source: _Source, rate: float, seconds: float) -> Cost:
+def _measure(running: Running, source: _Source, rate: float, seconds: float) -> Cost:
     number = len(running.pids)
     idle, _ = _taken(running, partial(_nothing, seconds), 0.0)
     a_second = idle / (seconds + SETTLED_SECONDS)
-    emit_others = partial(source.emit, [f"{name}-unwatched" for name in source.names])
-    skipped, updates = _taken(running, lambda: emit_others(rate, seconds), a_second)
+    emit = source.emitting.emit
+    skipped, updates = _taken(running, lambda: emit(source.unwatched, rate, seconds), a_second)
     with _sockets(running, source, int(rate * seconds)) as came:
-        together, sent = _taken(
-            running, lambda: source.emit(source.names, rate, seconds), a_second
-        )
+        together, sent = _taken(running, lambda: emit(source.watched, rate, seconds), a_second)
         if came() != sent:
             raise RuntimeError(f"of {sent} updates {came()} came")
     return Cost(a_second / number, skipped / updates / number, together / sent)
@@ -162,23 +116,23 @@ def _nothing(seconds: float) -> int:
     return 0
 
 
-def _taken(running: _Running, work: Callable[[], int], idle: float) -> tuple[float, int]:
+def _taken(running: Running, work: Callable[[], int], idle: float) -> tuple[float, int]:
     """Return what they took for it, above what they take idle in that time, and what it says."""
-    began, before = time.perf_counter(), running.seconds()
+    began, before = time.perf_counter(), sum(running.seconds())
     done = work()
     time.sleep(SETTLED_SECONDS)
-    spent = running.seconds() - before
+    spent = sum(running.seconds()) - before
     return max(0.0, spent - idle * (time.perf_counter() - began)), done
 
 
 @contextmanager
-def _sockets(running: _Running, source: _Source, frames: int) -> Iterator[Callable[[], int]]:
+def _sockets(running: Running, source: _Source, frames: int) -> Iterator[Callable[[], int]]:
     """A socket for each stream, at the processes in turn; what is yielded tells what came."""
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()
     wanted = [
-        Wanted(running.ports[place % len(running.ports)], name, STREAM, source.token, 1)
-        for place, name in enumerate(source.names)
+        Wanted(running.ports[place % len(running.ports)], each.name, STREAM, each.token, 1)
+        for place, each in enumerate(source.watched)
     ]
     process = spawn.Process(target=count, args=(wanted, frames, theirs), daemon=True)
     process.start()
