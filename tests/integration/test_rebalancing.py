@@ -13,7 +13,13 @@ from command import rebalance
 from sandbox.text import argument_names
 from servioticy.bootstrap import ports_on
 from servioticy.domain.model import StreamRef
-from servioticy.domain.records import AcquireRecord, DefinitionRecord, ReleaseRecord, read_record
+from servioticy.domain.records import (
+    AcquireRecord,
+    DefinitionRecord,
+    LogRecord,
+    ReleaseRecord,
+    read_record,
+)
 from servioticy.ports.accounts import Use
 from servioticy.ports.batches import Batch
 from servioticy.ports.effects import Activate
@@ -138,6 +144,46 @@ def test_what_has_come_apart_goes_apart(platform: Platform) -> None:
     assert moves(done) in ([("so1", 1, 0, 1)], [("so2", 1, 0, 1)])
     rows = platform.owner.rows("SELECT component FROM service_objects ORDER BY id")
     assert rows == [("so1",), ("so2",)]
+
+
+class Killed(BaseException):
+    """Nothing of the process goes on."""
+
+
+@pytest.mark.parametrize("told", [0, 1, 2])
+def test_what_one_that_was_killed_left_undone_is_done_by_whoever_changes_next(
+    told: int, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much of a move the log has been told by then; what was told is told again."""
+    platform.create("so1")
+    platform.create("so2")
+    platform.settle()
+    platform.use(so1=1_000_000, so2=1_000_000)
+    platform.add_partition()
+    left, append = [told], MemoryLog.append
+
+    def dying(log: MemoryLog, partition: int, record: LogRecord) -> int:
+        if not left[0]:
+            raise Killed
+        left[0] -= 1
+        return append(log, partition, record)
+
+    with monkeypatch.context() as killed, pytest.raises(Killed):
+        killed.setattr(MemoryLog, "append", dying)
+        platform.rebalancing.carry_out(1)
+        raise Killed  # after the last one
+    platform.create("so3")
+
+    released = [read_record(each) for each in platform.state.log[0]]
+    acquired = [read_record(each) for each in platform.state.log[1]]
+    assert any(isinstance(each, ReleaseRecord) for each in released)
+    assert any(isinstance(each, AcquireRecord) for each in acquired)
+    assert platform.ports.changes._store.pending() == []
+    (moved,) = platform.owner.rows(
+        "SELECT id FROM service_objects WHERE route_partition = 1 AND id <> 'so3'"
+    )
+    assert moved[0] in ("so1", "so2")
+    assert platform.rebalancing.plan().moves == ()
 
 
 def test_no_more_move_than_are_allowed(platform: Platform) -> None:
