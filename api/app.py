@@ -53,12 +53,12 @@ SERVICES = "servioticy"
 """Among the extensions of the application: what its routes work with."""
 
 
-def no_problems(_definition: Definition) -> list[BadDocument]:
+def no_problems(_tenant: int, _definition: Definition) -> list[BadDocument]:
     """Accept every snippet."""
     return []
 
 
-def no_problems_of_programs(programs: Sequence[Program]) -> Sequence[Sequence[str]]:
+def no_problems_of_programs(_tenant: int, programs: Sequence[Program]) -> Sequence[Sequence[str]]:
     """Accept every program."""
     return [() for _ in programs]
 

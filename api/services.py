@@ -21,11 +21,12 @@ from servioticy.domain.model import Definition
 from servioticy.settings import Settings
 from servioticy.settings.places import EVERYWHERE, scheme
 
-Check = Callable[[Definition], list[BadDocument]]
-"""Looks at the snippets of a new definition; what is wrong with them, each with its place."""
+Check = Callable[[int, Definition], list[BadDocument]]
+"""Looks at the snippets of a tenant's new definition; what is wrong with them, each with its
+place."""
 
-CheckPrograms = Callable[[Sequence[Program]], Sequence[Sequence[str]]]
-"""Looks at programs; what is wrong with each."""
+CheckPrograms = Callable[[int, Sequence[Program]], Sequence[Sequence[str]]]
+"""Looks at programs of a tenant; what is wrong with each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ tenant's, from `guest/zygote.py` inwards. What both speak about stands beside th
 and `trees` (nouns), `encoding`, `protocol`, `text`. What is promised and what is not: README.md.
 """
 
-from sandbox.host.allowance import TookTooLong
+from sandbox.host.allowance import HadToWait, TookTooLong
 from sandbox.host.options import SandboxOptions
 from sandbox.host.pool import SandboxPool
 from sandbox.host.usage import ProcessorSeconds
@@ -28,6 +28,7 @@ __all__ = [
     "Binding",
     "ChannelCode",
     "Fault",
+    "HadToWait",
     "InfraError",
     "ProcessorSeconds",
     "Program",

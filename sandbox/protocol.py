@@ -17,8 +17,8 @@ _HEAD = struct.Struct("!IB")
 _BUDGET = struct.Struct("!I")
 _CHUNK = 65536
 
-SPAWN = struct.Struct("!d??")
-"""To the zygote, for a worker: seconds idle until it ends, unprotected, checks."""
+SPAWN = struct.Struct("!d???")
+"""To the zygote, for a worker: seconds idle until it ends, unprotected, checks, is patient."""
 
 PID = struct.Struct("!i")
 """Its answer; 0 where there was no fork."""

@@ -15,19 +15,19 @@ from servioticy.domain.model import Definition, ServiceObjectKey, Stream, Stream
 
 
 def problems_with_conditions(
-    document: dict[str, Any], service_object: str, services: Services
+    document: dict[str, Any], key: ServiceObjectKey, services: Services
 ) -> list[BadDocument]:
     """Return what is wrong with the code of conditions. Raises BadDocument for all else."""
-    asked = check_actions(document, service_object, services.argument_names)
+    asked = check_actions(document, key.id, services.argument_names)
     found = [each for _, each in asked if each.condition is not None]
     if not found:
         return []
     streams = tuple(
-        Stream(StreamRef(service_object, str(number)), each.condition.channels, each.condition)
+        Stream(StreamRef(key.id, str(number)), each.condition.channels, each.condition)
         for number, each in enumerate(found)
         if each.condition is not None
     )
-    problems = services.check(Definition(service_object, streams, (), public=False))
+    problems = services.check(key.tenant, Definition(key.id, streams, (), public=False))
     return [_placed(each, found) for each in problems]
 
 

@@ -35,7 +35,7 @@ def new_document(
     """
     before = services.definitions.of(key.id, found.version, found.document)
     body = with_who_belongs(body, key, services)
-    definition = parse_and_check(body, key.id, services)
+    definition = parse_and_check(body, key, services)
     check_targets(body, key, services)
     owners = check_operators(definition, key, services, found.version)
     sources = group_sources(definition, key.tenant, services, members(before))

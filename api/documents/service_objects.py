@@ -26,17 +26,17 @@ CUSTOM = "customFields"
 
 
 def parse_and_check(
-    document: dict[str, Any], service_object: str, services: Services
+    document: dict[str, Any], key: ServiceObjectKey, services: Services
 ) -> Definition:
     """Return the document, understood, its snippets looked at. Raises BadDocument.
 
     What is wrong with several snippets is told together, each with its place.
     """
     check_document(document)
-    definition = services.definitions.parsed(document, service_object)
+    definition = services.definitions.parsed(document, key.id)
     check_retention(document)
-    problems = services.check(definition)
-    problems += problems_with_conditions(document, service_object, services)
+    problems = services.check(key.tenant, definition)
+    problems += problems_with_conditions(document, key, services)
     if problems:
         reasons = "; ".join(each.reason for each in problems)
         first = problems[0]

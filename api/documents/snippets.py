@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from sandbox import InfraError, Program, TookTooLong
+from sandbox import HadToWait, InfraError, Program, TookTooLong
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.code import POST_FILTER, PRE_FILTER, code_of
 from servioticy.domain.documents.codes import BAD_CODE, TOO_SLOW
@@ -23,7 +23,7 @@ class Checker(Protocol):
     """What is needed of the sandbox."""
 
     def check_all(
-        self, programs: Sequence[Program], within: float | None = None
+        self, programs: Sequence[Program], within: float | None = None, tenant: str = ""
     ) -> list[list[str]]:
         """For each program what is wrong with it. Raises TookTooLong."""
 
@@ -35,7 +35,7 @@ class Snippets:
         self._pool = pool
         self._seconds = seconds
 
-    def problems(self, definition: Definition) -> list[BadDocument]:
+    def problems(self, tenant: int, definition: Definition) -> list[BadDocument]:
         """Return what is wrong, each with its stream, channel and line; empty: nothing.
 
         Raises BadDocument where it takes too long to say, Unavailable where the sandbox
@@ -47,17 +47,20 @@ class Snippets:
             if stream.composite is not None
             for each in programs_of(stream)
         ]
-        problems = self.of_programs([each for *_, each in composites])
+        problems = self.of_programs(tenant, [each for *_, each in composites])
         return [
             each
             for (ref, composite, _), found in zip(composites, problems, strict=True)
             for each in _placed(ref, composite, found)
         ]
 
-    def of_programs(self, programs: Sequence[Program]) -> list[list[str]]:
+    def of_programs(self, tenant: int, programs: Sequence[Program]) -> list[list[str]]:
         """Return what is wrong with each. Raises BadDocument, Unavailable as `problems` does."""
         try:
-            return self._pool.check_all(programs, within=self._seconds)
+            return self._pool.check_all(programs, within=self._seconds, tenant=str(tenant))
+        except HadToWait as error:
+            reason = "the code of the document waits for others' to be looked at; try again later"
+            raise Unavailable(reason) from error
         except TookTooLong as error:
             reason = "The code of the document takes too long to check"
             raise BadDocument(reason, "", TOO_SLOW) from error

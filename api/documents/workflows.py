@@ -145,7 +145,7 @@ class CheckedWorkflow:
     def _check_code(self) -> None:
         procedures = [each for each in self.read.procedures if each.program is None]
         programs = [program_of(each.code) for each in procedures]
-        found = self._services.check_programs(programs)
+        found = self._services.check_programs(authenticated().caller, programs)
         wrong = [
             WHOLE.at("procedures", each.name, "code", words=f"procedure {each.name}").bad(
                 problem.removeprefix(f"{PROCEDURE}: "), BAD_CODE

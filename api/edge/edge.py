@@ -41,6 +41,8 @@ HALF_BODY_SECONDS = 5.0
 
 LONG_THREADS = 4
 """For searches, aggregates and exports: they compute, and each that does slows updates down."""
+LARGE_THREADS = 4
+"""For changes with large bodies: while one is parsed, or its code looked at, its thread waits."""
 
 CLOSING_SECONDS = 2.0
 SWEEP_SECONDS = 0.25
@@ -74,6 +76,7 @@ class Edge:
             "reads": self._pool("reads", settings.api.read_threads, settings),
             "long": self._pool("long", LONG_THREADS, settings),
             "changes": self._pool("changes", settings.api.change_threads, settings),
+            "large": self._pool("large", LARGE_THREADS, settings),
             "claims": self._pool("claims", settings.api.claim_threads, of_claims),
         }
         self._date = (0, "")

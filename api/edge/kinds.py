@@ -27,15 +27,16 @@ def kind(method: str, path: str, size: int = 0) -> str:
 
     Whatever waits for the right to change is a change, but for claims: they come from whoever
     is near a device, and many at once, and shall not take the turns of tenants. Reads that may be
-    long have few threads, and all others theirs. Large updates wait for the log as batches do, and
-    take their threads.
+    long have few threads, and all others theirs, and so have changes that take long as they bring
+    much: documents of thousands of programs wait for each other, and for what nobody else wants
+    of the processor. Large updates wait for the log as batches do, and take their threads.
     """
     if method == "POST" and is_below(path) and path.endswith(TRIES):
         return "long"  # a page that tries, or what it asks
     if is_below(path):
         path = path.removeprefix(API)
         if method not in READS and not path.endswith(ASKING):
-            return "changes"
+            return _change(size)
     names = path.strip("/").split("/")
     asks = method == "POST" and (names == ["lastUpdates"] or names[3:] == ["search"])
     if method == "POST" and names[1:] == [TRY]:
@@ -47,4 +48,8 @@ def kind(method: str, path: str, size: int = 0) -> str:
         return "claims"
     if method == "PUT" and len(names) == 3 and names[1] == "streams":
         return "updates" if size < LARGE_BYTES else "batches"
-    return "batches" if method == "POST" and names[-1] in MANY else "changes"
+    return "batches" if method == "POST" and names[-1] in MANY else _change(size)
+
+
+def _change(size: int) -> str:
+    return "changes" if size < LARGE_BYTES else "large"

@@ -106,7 +106,7 @@ class Maker:
         follower: Follower | None = None,
     ) -> NewServiceObject:
         document = with_who_belongs(document, key, self.services)
-        definition = self._understood(document, key.id)
+        definition = self._understood(document, key)
         check_targets(document, key, self.services)
         before = follower.version if follower else None
         owners = check_operators(definition, key, self.services, before)
@@ -129,12 +129,13 @@ class Maker:
         definitions = self.services.definitions
         return members(definitions.of(follower.id, follower.version, follower.document))
 
-    def _understood(self, document: dict[str, Any], service_object: str) -> Definition:
+    def _understood(self, document: dict[str, Any], of: ServiceObjectKey) -> Definition:
         key = digest_of(document)
         found = self._known.get(key)
         if found is None:
             try:
-                found = parse_and_check(document, NOBODY, self.services)
+                nobody = ServiceObjectKey(of.tenant, NOBODY)
+                found = parse_and_check(document, nobody, self.services)
             except BadDocument as error:
                 found = error
             if len(self._known) >= MAX_KEPT:
@@ -142,7 +143,7 @@ class Maker:
             self._known[key] = found
         if isinstance(found, BadDocument):
             raise found
-        return as_another(found, service_object)
+        return as_another(found, of.id)
 
 
 def _of(

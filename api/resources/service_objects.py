@@ -48,7 +48,7 @@ def blueprint(services: Services) -> Blueprint:
         id_, token = new_id(now), new_token()
         key = ServiceObjectKey(caller, id_)
         document = with_who_belongs(json_object(), key, services)
-        definition = parse_and_check(document, id_, services)
+        definition = parse_and_check(document, key, services)
         check_targets(document, key, services)
         owners = check_operators(definition, key, services)
         new = NewServiceObject(

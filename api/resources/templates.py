@@ -168,6 +168,6 @@ def _try(template: Template, services: Services) -> None:
     try:
         document = template.filled(values)
         nobody = ServiceObjectKey(authenticated().caller, "")
-        parse_and_check(with_who_belongs(document, nobody, services), nobody.id, services)
+        parse_and_check(with_who_belongs(document, nobody, services), nobody, services)
     except BadDocument as error:
         raise BadDocument(error.reason, f"/document{error.pointer}", error.code) from error

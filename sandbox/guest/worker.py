@@ -30,6 +30,7 @@ from sandbox.guest.engines import (
 from sandbox.guest.layers import Outside, enclose, unprotected
 from sandbox.guest.limits import LimitRefused
 from sandbox.guest.policy import Checker
+from sandbox.yielding import take_what_is_left
 
 PROBE_SECONDS = 0.1
 
@@ -107,6 +108,7 @@ class Service:
     idle_seconds: float
     unprotected: bool  # serve even without the required layers
     checks: bool  # parse programs and never run one
+    is_patient: bool  # have only the time that nobody else wants
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,8 @@ def serve(connection: socket.socket, shared: Shared, parent: int, service: Servi
         return Checker(engine, shared.rules) if service.checks else Worker(engine, shared.realm)
 
     try:
+        if service.is_patient:
+            take_what_is_left()  # while the machine's /proc is there
         worker, layers = enclose(parent, shared.outside, make)
         lack = "" if service.unprotected else unprotected(layers)
         if lack:

@@ -32,6 +32,10 @@ class TookTooLong(Exception):
         return self._prepared
 
 
+class HadToWait(TookTooLong):
+    """Most of that time others had what the work needs: tried again later it may be done."""
+
+
 class Allowance:
     """An allowance counts the wall time of one run from its beginning; None allows any time.
 

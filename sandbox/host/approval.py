@@ -34,10 +34,10 @@ Problems = list[tuple[str, str]]
 
 
 def examine(
-    programs: Sequence[Program], ask: Callable[[Sequence[bytes]], list[Problems] | Failure]
+    texts: Sequence[bytes], ask: Callable[[Sequence[bytes]], list[Problems] | Failure]
 ) -> Iterator[Problems | Failure]:
-    """Yield what `ask` finds for each program: many at a time, one by one where that fails."""
-    for some in portions([encode_program(each) for each in programs], len):
+    """Yield what `ask` finds for each text of a program: many at a time, or one by one."""
+    for some in portions(texts, len):
         answer = ask(some)
         if not isinstance(answer, Failure):
             yield from answer
@@ -58,9 +58,14 @@ class Approval:
         idle_seconds: float,
         clock: Callable[[], float] = time.monotonic,
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+        is_patient: bool = False,
     ) -> None:
-        """The checker is asked within a `turn`, one thread at a time."""
+        """The checker is asked within a `turn`, one thread at a time.
+
+        A patient one has only the time that nobody else wants.
+        """
         self._turn = turn
+        self._is_patient = is_patient
         self._used = threading.local()
         self._zygote = zygote
         self._idle_seconds = idle_seconds
@@ -94,7 +99,8 @@ class Approval:
         new = {name: each for name, each in new.items() if self._is_due(name)}
         if not new:
             return
-        found = examine(list(new.values()), lambda texts: self.ask(texts, allowance))
+        texts = [encode_program(each) for each in new.values()]
+        found = examine(texts, lambda some: self.ask(some, allowance))
         for name, problems in zip(new, found, strict=True):  # as they come, should it be cut
             if not isinstance(problems, Failure):
                 self._known.put(tenant, name, Fault(*problems[0]) if problems else None)
@@ -161,6 +167,8 @@ class Approval:
             if not idle and checker.alive():
                 return checker
             self.close()
-        self._checker = WorkerClient(self._zygote, checks=True).ready()
+        self._checker = WorkerClient(
+            self._zygote, checks=True, is_patient=self._is_patient
+        ).ready()
         self._is_asked = False
         return self._checker

@@ -1,122 +1,211 @@
-"""Looks at whole documents before they are stored, so that nobody waits for a long one."""
+"""Looks at whole documents before they are stored, so that nobody waits for another's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from hashlib import sha256
 
-from sandbox.host.allowance import Allowance
+from sandbox.encoding import encode_program
+from sandbox.host.allowance import Allowance, HadToWait, TookTooLong
 from sandbox.host.approval import Approval, Problems, examine
+from sandbox.host.bursts import Bursts
+from sandbox.host.by_tenant import ByTenant
 from sandbox.host.fair_lock import FairLock
 from sandbox.host.knowledge import PORTION_BYTES, PORTION_PROGRAMS
 from sandbox.host.spare import Spare
+from sandbox.host.usage import ProcessorSeconds
 from sandbox.host.worker_client import Failure, WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
 
+MAX_REMEMBERED = 50_000
+
 
 class Checking:
-    """Checking has two lanes with a checker each: for short documents, and for long ones.
+    """Checking has three lanes with a checker each.
 
-    In a lane one portion is looked at after the other, those of several documents in turn.
+    Two are for short documents and for long ones. Whose documents have taken more than a burst of
+    the processor's time lately goes on in the third, which has only the time that nobody else
+    wants. In a lane one portion is looked at after the other, those of several tenants in turn.
     Besides, each document has a process of its own in which the engine looks at it: what
     calls itself would run there.
+
+    A program that was found to be well is not looked at again when its tenant sends it again.
     """
 
     def __init__(
         self, zygote: ZygoteClient, spare: Spare, idle_seconds: float, allow_list: bool
     ) -> None:
-        self._spare = spare
         self._allow_list = allow_list
-        self._short = _Lane(zygote, idle_seconds)
-        self._long = _Lane(zygote, idle_seconds)
+        self._short = _Lane(zygote, spare, idle_seconds)
+        self._long = _Lane(zygote, spare, idle_seconds)
+        self._patient = _Lane(zygote, None, idle_seconds)
+        self._bursts = Bursts()
+        self._known = _Known()
 
-    def problems(self, programs: Sequence[Program], allowance: Allowance) -> list[list[str]]:
-        """Return the problems of each program. Raises TookTooLong; waiting for others counts."""
-        lane = self._short if _is_short(programs) else self._long
-        found: list[Problems | Failure] = [[] for _ in programs]
-        if self._allow_list:
-            found = lane.allowed(programs, allowance)
-        clean = [at for at, problems in enumerate(found) if problems == []]
-        with closing(_Compiling(self._spare)) as compiling:
-            compiled = lane.compiled([programs[at] for at in clean], compiling, allowance)
-        for at, problems in zip(clean, compiled, strict=True):
-            found[at] = problems
-        return [_texts(problems) for problems in found]
+    def problems(
+        self, tenant: str, programs: Sequence[Program], allowance: Allowance
+    ) -> list[list[str]]:
+        """Return the problems of each program. Raises TookTooLong; waiting for others counts.
+
+        That is HadToWait where others had most of the time.
+        """
+        try:
+            return [_texts(each) for each in self._problems(tenant, programs, allowance)]
+        except TookTooLong as error:
+            if allowance.used.total < error.within / 2:
+                raise HadToWait(error.seconds, error.within) from error
+            raise
+
+    def _problems(
+        self, tenant: str, programs: Sequence[Program], allowance: Allowance
+    ) -> list[Problems | Failure]:
+        encoded = [encode_program(each) for each in programs]
+        names = [sha256(each).hexdigest() for each in encoded]
+        texts = dict(zip(names, encoded, strict=True))  # those that are alike once
+        new = self._known.new(tenant, texts)
+        found: dict[str, Problems | Failure] = {each: [] for each in texts}
+        quick = self._short if _is_short([texts[each] for each in new]) else self._long
+        with closing(_Looking(tenant, quick, self._patient, self._bursts, allowance)) as looking:
+            for look in ([looking.allowed] if self._allow_list else []) + [looking.compiled]:
+                clean = [each for each in new if found[each] == []]
+                answers = examine([texts[each] for each in clean], look)
+                found.update(zip(clean, answers, strict=True))
+        self._known.note(tenant, [each for each in new if found[each] == []])
+        return [found[each] for each in names]
 
     def close(self) -> None:
         """End the checkers; others are started when needed."""
-        for lane in (self._short, self._long):
+        for lane in self._lanes:
             lane.close()
 
     def abandon(self) -> None:
         """Forget the checkers without ending them: they are the process's we forked from."""
-        for lane in (self._short, self._long):
+        for lane in self._lanes:
             lane.approval.abandon()
+
+    @property
+    def _lanes(self) -> tuple[_Lane, ...]:
+        return self._short, self._long, self._patient
 
 
 class _Lane:
-    def __init__(self, zygote: ZygoteClient, idle_seconds: float) -> None:
-        self._lock = FairLock()
-        self.approval = Approval(zygote, idle_seconds)
+    """A checker, and where its processes for compiling come from: started for others already, or
+    in the time that nobody else wants."""
 
-    def allowed(
-        self, programs: Sequence[Program], allowance: Allowance
-    ) -> list[Problems | Failure]:
-        """Return what the allow-list has against each program."""
-        return self._examined(programs, self.approval.ask, allowance)
+    def __init__(self, zygote: ZygoteClient, spare: Spare | None, idle_seconds: float) -> None:
+        self.lock = FairLock()
+        self.approval = Approval(zygote, idle_seconds, is_patient=spare is None)
+        self._zygote = zygote
+        self._spare = spare
 
-    def compiled(
-        self, programs: Sequence[Program], compiling: _Compiling, allowance: Allowance
-    ) -> list[Problems | Failure]:
-        """Return what the engine has against each program."""
-        return self._examined(programs, compiling.ask, allowance)
+    def worker(self) -> WorkerClient:
+        """Return a process that has run nothing. Raises InfraError."""
+        if self._spare is None:
+            return WorkerClient(self._zygote, is_patient=True).ready()
+        return self._spare.take()
 
     def close(self) -> None:
         """End the checker when nobody is using it."""
-        with self._lock.held(Allowance()):
+        with self.lock.held(None, Allowance()):
             self.approval.close()
 
-    def _examined(
-        self,
-        programs: Sequence[Program],
-        ask: Callable[[Sequence[bytes], Allowance], list[Problems] | Failure],
-        allowance: Allowance,
-    ) -> list[Problems | Failure]:
-        def in_turn(texts: Sequence[bytes]) -> list[Problems] | Failure:
-            with self._lock.held(allowance):
-                return ask(texts, allowance)
 
-        return list(examine(programs, in_turn))
+class _Looking:
+    """One document, portion by portion: each in the lane in which its tenant is then."""
 
-
-class _Compiling:
-    """Compiling is done in a worker of its own; and in another where that has ended."""
-
-    def __init__(self, spare: Spare) -> None:
-        self._spare = spare
+    def __init__(
+        self, tenant: str, quick: _Lane, patient: _Lane, bursts: Bursts, allowance: Allowance
+    ) -> None:
+        self._tenant = tenant
+        self._quick, self._patient = quick, patient
+        self._bursts = bursts
+        self._allowance = allowance
         self._worker: WorkerClient | None = None
+        self._worker_of: _Lane | None = None
 
-    def ask(self, texts: Sequence[bytes], allowance: Allowance) -> list[Problems] | Failure:
+    def allowed(self, texts: Sequence[bytes]) -> list[Problems] | Failure:
+        """Return what the allow-list has against each program."""
+        while True:
+            with self._turn() as lane:
+                try:
+                    found = lane.approval.ask(texts, self._allowance)
+                finally:
+                    self._charge(ProcessorSeconds(preparing=lane.approval.take_cpu()))
+            if not _is_starved(found):
+                return found
+
+    def compiled(self, texts: Sequence[bytes]) -> list[Problems] | Failure:
         """Return what the engine has against each program."""
-        worker = self._worker = self._worker or self._spare.take()
-        found = worker.check(texts, allowance)
-        if worker.ended:
-            self._worker = None
-        return found
+        while True:
+            with self._turn() as lane:
+                worker = self._worker_in(lane)
+                try:
+                    found = worker.check(texts, self._allowance)
+                finally:
+                    self._charge(worker.take_used())
+            if not _is_starved(found):
+                return found
 
     def close(self) -> None:
-        """End the worker."""
+        """End the process in which the engine has looked."""
         if self._worker:
             self._worker.kill()
 
+    @contextmanager
+    def _turn(self) -> Iterator[_Lane]:
+        """Have a turn in the lane in which the tenant is when it comes."""
+        while True:
+            lane = self._lane()
+            with lane.lock.held(self._tenant, self._allowance):
+                if lane is self._lane():
+                    yield lane
+                    return
 
-def _is_short(programs: Sequence[Program]) -> bool:
-    size = 0
-    for program in programs:
-        codes = [each.code for each in program.channels]
-        size += sum(map(len, codes)) + sum(map(len, program.arguments)) + 100 * len(codes)
-    return len(programs) <= PORTION_PROGRAMS and size <= PORTION_BYTES
+    def _lane(self) -> _Lane:
+        return self._quick if self._bursts.has(self._tenant) else self._patient
+
+    def _worker_in(self, lane: _Lane) -> WorkerClient:
+        """Return one that has looked at nothing but this document."""
+        if self._worker is None or self._worker.ended or self._worker_of is not lane:
+            self.close()
+            self._worker, self._worker_of = lane.worker(), lane
+        return self._worker
+
+    def _charge(self, used: ProcessorSeconds) -> None:
+        self._allowance.used = self._allowance.used.plus(used)
+        self._bursts.charge(self._tenant, used.total)
+
+
+class _Known:
+    """Programs of each tenant in which nothing was found, by names. For several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._clean: ByTenant[None] = ByTenant(MAX_REMEMBERED)
+
+    def new(self, tenant: str, names: Iterable[str]) -> list[str]:
+        """Return those of these that are not known."""
+        with self._lock:
+            known = self._clean.of(tenant)
+            return [each for each in names if each not in known]
+
+    def note(self, tenant: str, names: Iterable[str]) -> None:
+        """Note that nothing is wrong with these."""
+        with self._lock:
+            for each in names:
+                self._clean.put(tenant, each, None)
+
+
+def _is_starved(found: list[Problems] | Failure) -> bool:
+    """Tell whether it is to be asked again: it had too little of the processor."""
+    return isinstance(found, Failure) and found.starved
+
+
+def _is_short(texts: Sequence[bytes]) -> bool:
+    return len(texts) <= PORTION_PROGRAMS and sum(map(len, texts)) <= PORTION_BYTES
 
 
 def _texts(problems: Problems | Failure) -> list[str]:

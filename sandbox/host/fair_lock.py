@@ -1,10 +1,10 @@
-"""A lock that is given in the order in which it was asked for."""
+"""A lock that is given to those who ask for it in turn."""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Iterator
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 from sandbox.host.allowance import Allowance
@@ -14,49 +14,56 @@ class FairLock:
     """One thread holds it at a time; who releases it gets it again only after all that wait.
 
     The thread that releases a common lock can have it again at once. So a long piece of work
-    in many small parts would keep everybody else waiting to its end.
+    in many small parts would keep everybody else waiting to its end. It goes round among those who
+    ask, whatever the number of their threads: of these the one that came first is first.
     """
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._held = False
-        self._waiting: deque[threading.Event] = deque()
+        self._waiting: OrderedDict[Hashable, deque[threading.Event]] = OrderedDict()
 
     @contextmanager
-    def held(self, allowance: Allowance) -> Iterator[None]:
+    def held(self, who: Hashable, allowance: Allowance) -> Iterator[None]:
         """Wait for the lock and hold it. Raises TookTooLong if it does not come in time."""
-        self._acquire(allowance)
+        self._acquire(who, allowance)
         try:
             yield
         finally:
             self._release()
 
-    def _acquire(self, allowance: Allowance) -> None:
+    def _acquire(self, who: Hashable, allowance: Allowance) -> None:
         with self._guard:
             if not self._held:
                 self._held = True
                 return
             mine = threading.Event()
-            self._waiting.append(mine)
+            self._waiting.setdefault(who, deque()).append(mine)
         try:
             came = mine.wait(allowance.left())
         except BaseException:
-            self._give_up(mine)
+            self._give_up(who, mine)
             raise
         if not came:
-            self._give_up(mine)
+            self._give_up(who, mine)
             raise allowance.spent()
 
-    def _give_up(self, mine: threading.Event) -> None:
+    def _give_up(self, who: Hashable, mine: threading.Event) -> None:
         with self._guard:
             if not mine.is_set():
-                self._waiting.remove(mine)
+                own = self._waiting[who]
+                own.remove(mine)
+                if not own:
+                    del self._waiting[who]
                 return
         self._release()  # it came just now
 
     def _release(self) -> None:
         with self._guard:
-            if self._waiting:
-                self._waiting.popleft().set()
-            else:
+            if not self._waiting:
                 self._held = False
+                return
+            who, own = self._waiting.popitem(last=False)
+            own.popleft().set()
+            if own:
+                self._waiting[who] = own  # behind all others

@@ -118,16 +118,16 @@ class SandboxPool:
         return self.check_all([program])[0]
 
     def check_all(
-        self, programs: Sequence[Program], within: float | None = None
+        self, programs: Sequence[Program], within: float | None = None, tenant: str = ""
     ) -> list[list[str]]:
         """Return each program's problems: those of the allow-list, or else those of the engine.
 
         The engine looks in a process that is ended afterwards. Several threads may ask at
-        once. Raises TookTooLong where it takes more than `within` seconds of wall time,
-        waiting for others included.
+        once, and tenants take turns. Raises TookTooLong where it takes more than `within`
+        seconds of wall time, waiting for others included.
         """
         self._entered()
-        return self._checking.problems(programs, Allowance(within))
+        return self._checking.problems(tenant, programs, Allowance(within))
 
     def layers(self) -> dict[str, str]:
         """Return what protects a worker here: each layer with "", or with why it is missing.

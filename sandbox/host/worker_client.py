@@ -33,6 +33,8 @@ rest is sending, and the clocks differ."""
 
 AT_FIRST = 1.25
 """Of its budget a frame may take by the clock on the wall: none has the processor all the time."""
+IF_PATIENT = 20
+"""The same of one that has only the time that nobody else wants: all that its caller allows."""
 
 DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
 WIRE_MS_PER_NODE = 0.1
@@ -86,9 +88,16 @@ class Failure:
 class WorkerClient:
     """A client is our hold on one living worker process of one tenant."""
 
-    def __init__(self, zygote: ZygoteClient, checks: bool = False) -> None:
-        """Start a process, which is ready() some time later. Raises InfraError."""
-        self._connection, self.pid = zygote.spawn(checks)
+    def __init__(
+        self, zygote: ZygoteClient, checks: bool = False, is_patient: bool = False
+    ) -> None:
+        """Start a process, which is ready() some time later. Raises InfraError.
+
+        It runs what it is told, or only `checks` texts; one that is patient has only the time
+        that nobody else wants.
+        """
+        self._times = IF_PATIENT if is_patient else AT_FIRST
+        self._connection, self.pid = zygote.spawn(checks, is_patient)
         try:
             self._process = os.pidfd_open(self.pid)  # a pid could be somebody else's by then
         except ProcessLookupError:
@@ -164,7 +173,8 @@ class WorkerClient:
     ) -> list[list[tuple[str, str]]] | Failure:
         """Return kind and text of the problems of each program (JSON). Raises TookTooLong."""
         body = listed(programs)
-        budget = Budget(CHECK_MS + len(body) // CHECKED_BYTES_PER_MS, MIN_CHECK_MS)
+        milliseconds = CHECK_MS + len(body) // CHECKED_BYTES_PER_MS
+        budget = Budget(milliseconds, MIN_CHECK_MS, self._times)
         answer = self._exchange(protocol.CHECK, body, budget, allowance)
         if isinstance(answer, Failure):
             return answer

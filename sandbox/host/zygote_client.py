@@ -55,15 +55,15 @@ class ZygoteClient:
         """The zygote's process id; None if there is none."""
         return self._process.pid if self._process else None
 
-    def spawn(self, checks: bool = False) -> tuple[socket.socket, int]:
+    def spawn(self, checks: bool = False, is_patient: bool = False) -> tuple[socket.socket, int]:
         """Return a new worker's connection and process id. Raises InfraError."""
         with self._lock:
             try:
-                return self._ask(checks)
+                return self._ask(checks, is_patient)
             except (OSError, InfraError):
                 self._end()  # the zygote is gone or useless; its workers go with it
             try:
-                return self._ask(checks)
+                return self._ask(checks, is_patient)
             except OSError as error:
                 self._end()
                 raise InfraError(f"no zygote: {error}") from error
@@ -89,10 +89,11 @@ class ZygoteClient:
             self._process.returncode = 0  # not our child: nothing to wait for
         self._control = self._process = None
 
-    def _ask(self, checks: bool) -> tuple[socket.socket, int]:
+    def _ask(self, checks: bool, is_patient: bool) -> tuple[socket.socket, int]:
         control = self._control or self._start()
         ours, theirs = socket.socketpair()
-        request = protocol.SPAWN.pack(self._idle_seconds, self._unprotected, checks)
+        asked = (self._idle_seconds, self._unprotected, checks, is_patient)
+        request = protocol.SPAWN.pack(*asked)
         try:
             with theirs:
                 socket.send_fds(control, [request], [theirs.fileno()])

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 from sandbox_pools import a_pool
 from sandbox_trees import a_call, a_call_of, an_event, kinds, once, result
 
-from sandbox import ChannelCode, Program, SandboxPool, TookTooLong
+from sandbox import ChannelCode, HadToWait, Program, SandboxPool, TookTooLong
 from sandbox.host.allowance import Allowance
+from sandbox.host.bursts import BURST_SECONDS
+from sandbox.host.zygote_client import ZygoteClient
 from sandbox.trees import Grown, Node, Wake, Wiring
+
+SPAWN = ZygoteClient.spawn
 
 SMALL = "function(A){return 1}"
 FULL = "function(A){" + "function a(){}" * 280 + " return 1}"
@@ -82,7 +89,7 @@ def test_nobody_waits_for_a_long_document(pool: SandboxPool) -> None:
     found: list[list[list[str]]] = []
     document = a_document(500, 1, FULL)
     long = threading.Thread(target=lambda: found.append(pool.check_all(document)))
-    lock = pool._checking._long._lock
+    lock = pool._checking._long.lock
     long.start()
     while not lock._held and long.is_alive():
         time.sleep(0.001)
@@ -106,10 +113,91 @@ def test_a_document_has_its_time_and_not_more(pool: SandboxPool) -> None:
 def test_waiting_for_others_counts(pool: SandboxPool) -> None:
     """A request is answered in its time, whoever is before it."""
     with (
-        pool._checking._short._lock.held(Allowance()),
-        pytest.raises(TookTooLong),
+        pool._checking._short.lock.held("another", Allowance()),
+        pytest.raises(HadToWait),
     ):
         pool.check_all(a_document(1, 1, SMALL), within=0.1)
+
+
+def spawned_by(pool: SandboxPool, document: list[Program], tenant: str) -> list[tuple[bool, bool]]:
+    """Of each process that was started to look at it: whether it only parses, and is patient."""
+    found: list[tuple[bool, bool]] = []
+
+    def noted(zygote: ZygoteClient, checks: bool, is_patient: bool) -> tuple[socket.socket, int]:
+        connection, pid = SPAWN(zygote, checks, is_patient)
+        found.append((checks, is_patient))
+        return connection, pid
+
+    with mock.patch.object(ZygoteClient, "spawn", noted):
+        assert pool.check_all(document, tenant=tenant) == [[]] * len(document)
+    return found
+
+
+@pytest.fixture
+def used_up(pool: SandboxPool) -> str:
+    """A tenant that has had its burst, of a pool that has looked at something."""
+    pool.check_all(a_document(1, 1, SMALL), tenant="another")
+    pool._checking._bursts.charge("attacker", 2 * BURST_SECONDS)
+    return "attacker"
+
+
+def test_whose_burst_is_used_up_has_only_what_nobody_wants(
+    pool: SandboxPool, used_up: str
+) -> None:
+    """Both processes that look at its documents: the allow-list's, and the engine's."""
+    assert spawned_by(pool, a_document(2, 1, FULL), used_up) == [(True, True), (False, True)]
+    checker = pool._checking._patient.approval._checker
+
+    assert checker is not None
+    assert os.sched_getscheduler(checker.pid) == os.SCHED_IDLE
+    assert os.getsid(checker.pid) == checker.pid
+
+
+def test_whose_documents_were_short_is_not_held_up_by_who_fills_the_other_lane(
+    pool: SandboxPool, used_up: str
+) -> None:
+    """It has a checker that is there already, and a process that waits for it."""
+    with pool._checking._patient.lock.held(used_up, Allowance()):
+        assert spawned_by(pool, a_document(2, 1, SMALL), "innocent") == [(False, False)]
+
+
+def test_a_document_goes_on_with_what_is_left_where_its_burst_ends(pool: SandboxPool) -> None:
+    """Nobody has to know beforehand how long one takes."""
+    pool.check_all(a_document(1, 1, SMALL), tenant="another")
+    pool._checking._bursts.charge("tenant", BURST_SECONDS - 0.001)
+
+    found = spawned_by(pool, a_document(100, 1, FULL), "tenant")
+
+    assert (True, False) in found  # the checker of long ones, for the first portion
+    assert (True, True) in found
+
+
+def test_who_waits_for_what_is_left_is_told_in_its_time(pool: SandboxPool, used_up: str) -> None:
+    """And the document is not said to be at fault."""
+    with (
+        pool._checking._patient.lock.held("another", Allowance()),
+        pytest.raises(HadToWait),
+    ):
+        pool.check_all(a_document(1, 1, SMALL), within=0.1, tenant=used_up)
+
+
+def test_a_program_that_was_found_well_is_not_looked_at_again(pool: SandboxPool) -> None:
+    """By the same tenant: what others have found nobody can tell by the time it takes."""
+    document = a_document(3, 1, SMALL)
+    pool.check_all(document, tenant="tenant")
+
+    assert spawned_by(pool, [*document, *document], "tenant") == []
+    assert spawned_by(pool, document, "other") == [(False, False)]
+
+
+def test_a_program_that_was_found_wrong_is_looked_at_again(pool: SandboxPool) -> None:
+    """Each time it is told what is wrong with it, wherever it stands."""
+    wrong, right = a_document(2, 1, "function(A){return 1 1}"), a_document(1, 1, SMALL)
+    for _ in range(2):
+        found = pool.check_all([*wrong, *right, wrong[0]], tenant="tenant")
+
+        assert [len(each) for each in found] == [1, 1, 0, 1]
+        assert found[0] == found[3]
 
 
 def test_the_first_look_at_programs_counts_for_a_run_and_is_not_lost(pool: SandboxPool) -> None:

@@ -20,6 +20,7 @@ from sandbox_trees import (
 )
 
 from sandbox import Program, SandboxPool
+from sandbox.host.bursts import Bursts
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.trees import Node, Wiring
 
@@ -66,7 +67,10 @@ def test_a_document_is_checked_in_one_process(pool: SandboxPool) -> None:
     """Five hundred programs: a millisecond or two each, not a process each."""
     programs = [a_formula(f"{number}+1") for number in range(500)]
     programs[333] = a_program("1 +* 1")
-    with mock.patch.object(ZygoteClient, "spawn", autospec=True, side_effect=SPAWN) as spawn:
+    with (
+        mock.patch.object(Bursts, "has", return_value=True),
+        mock.patch.object(ZygoteClient, "spawn", autospec=True, side_effect=SPAWN) as spawn,
+    ):
         found = pool.check_all(programs)
 
     assert spawn.call_count == 2  # and one that waits for the next document

@@ -35,7 +35,7 @@ class Scripted:
                 command, pass_fds=[number], env={**os.environ, "PYTHONPATH": ":".join(sys.path)}
             )
 
-    def spawn(self, checks: bool = False) -> tuple[socket.socket, int]:
+    def spawn(self, checks: bool = False, is_patient: bool = False) -> tuple[socket.socket, int]:
         """Return a new worker's connection and process id."""
         ours, theirs = socket.socketpair()
         with theirs:

@@ -20,7 +20,7 @@ def test_who_releases_it_comes_after_all_that_wait() -> None:
 
     def many(name: str, count: int) -> None:
         for _ in range(count):
-            with lock.held(Allowance()):
+            with lock.held(name, Allowance()):
                 order.append(name)
                 first_has_it.set()
                 if len(order) == 1:
@@ -35,23 +35,44 @@ def test_who_releases_it_comes_after_all_that_wait() -> None:
     assert order == ["long", "short", "long", "long"]
 
 
+def test_it_goes_round_whatever_the_number_of_threads() -> None:
+    """Five documents of one tenant keep that of another waiting for one turn of theirs."""
+    lock = FairLock()
+    order: list[str] = []
+    waiting: list[threading.Thread] = []
+
+    def one(name: str) -> None:
+        with lock.held(name, Allowance()):
+            order.append(name)
+
+    with lock.held("many", Allowance()):
+        for name in [*["many"] * 5, "few"]:
+            waiting.append(threading.Thread(target=one, args=(name,)))
+            waiting[-1].start()
+            until(lambda: sum(map(len, lock._waiting.values())) == len(waiting))
+    for each in waiting:
+        each.join()
+
+    assert order == ["many", "few", *["many"] * 4]
+
+
 def test_a_lock_that_does_not_come_in_time_is_given_up() -> None:
     """And nobody waits for the one who has left."""
     lock = FairLock()
-    with lock.held(Allowance()):
-        with pytest.raises(TookTooLong), lock.held(Allowance(0.01)):
+    with lock.held("one", Allowance()):
+        with pytest.raises(TookTooLong), lock.held("other", Allowance(0.01)):
             pass
         assert not lock._waiting
 
-    with lock.held(Allowance(0.0)):
+    with lock.held("one", Allowance(0.0)):
         pass
 
 
 def test_the_lock_is_released_after_an_error() -> None:
     """What fails in it is not the next one's."""
     lock = FairLock()
-    with pytest.raises(ValueError, match="mine"), lock.held(Allowance()):
+    with pytest.raises(ValueError, match="mine"), lock.held("one", Allowance()):
         raise ValueError("mine")
 
-    with lock.held(Allowance(0.0)):
+    with lock.held("other", Allowance(0.0)):
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -27,6 +28,7 @@ PROGRAM = Program(
     ("A",),
     (ChannelCode("t", "A", "number"), ChannelCode("s", "A", "string", "m")),
 )
+ANOTHER = replace(PROGRAM, id="another")
 WIRING = Wiring(
     "w",
     (
@@ -154,7 +156,7 @@ def test_a_truthful_worker_is_believed(zygote: Scripted) -> None:
     assert not grown.failed
     pool = a_scripted_pool(zygote, READY, WIRED, DEFINED, GROWN_STEP)
     assert could_be(STEP, pool.grow("tenant", [STEP])[0])
-    assert a_scripted_pool(zygote, READY, PROBLEMS).check_all([PROGRAM, PROGRAM]) == [["x"], []]
+    assert a_scripted_pool(zygote, READY, PROBLEMS).check_all([PROGRAM, ANOTHER]) == [["x"], []]
 
 
 EXAMPLES = settings(
@@ -232,7 +234,7 @@ def test_whatever_it_says_of_a_document(zygote: Scripted, answer: bytes) -> None
     """Texts of a bounded length, for each program."""
     pool = a_scripted_pool(zygote, READY, answer)
     try:
-        found = pool.check_all([PROGRAM, PROGRAM])
+        found = pool.check_all([PROGRAM, ANOTHER])
     finally:
         zygote.close()
 

@@ -20,7 +20,7 @@ def spawned(said: bytes) -> mock.Mock:
     theirs.close()
     pid = os.posix_spawn("/bin/true", ["true"], {})
     os.waitpid(pid, 0)
-    return mock.Mock(spawn=lambda _checks: (ours, pid))
+    return mock.Mock(spawn=lambda _checks, _is_patient: (ours, pid))
 
 
 @pytest.mark.parametrize(

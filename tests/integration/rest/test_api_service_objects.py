@@ -194,7 +194,7 @@ def test_joining_two_components_moves_one(served: Served, alice: Caller) -> None
 def test_problems_with_snippets_are_told(served: Served, alice: Caller) -> None:
     """All of them, with the place of the first."""
     problems = [BadDocument(f"{name}: no", f"/streams/{name}", "bad-code") for name in "ab"]
-    app = create_app(served.platform.ports, Settings(), check=lambda _: problems)
+    app = create_app(served.platform.ports, Settings(), check=lambda _tenant, _: problems)
 
     headers = {"Authorization": alice.token}
     answer = app.test_client().post("/", json=SIMPLE, headers=headers)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from api.documents.snippets import SECONDS, Snippets
-from sandbox import InfraError, Program, TookTooLong, argument_names
+from sandbox import HadToWait, InfraError, Program, TookTooLong, argument_names
 from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.errors import Unavailable
 
@@ -22,14 +22,14 @@ class Checker:
     """Answers this about the first program, or raises what it is given."""
 
     def __init__(self, error: Exception | None = None, *, answers: Sequence[str] = ()) -> None:
-        self.asked: list[tuple[int, float | None]] = []
+        self.asked: list[tuple[str, int, float | None]] = []
         self._error = error
         self._answers = list(answers)
 
     def check_all(
-        self, programs: Sequence[Program], within: float | None = None
+        self, programs: Sequence[Program], within: float | None = None, tenant: str = ""
     ) -> list[list[str]]:
-        self.asked.append((len(programs), within))
+        self.asked.append((tenant, len(programs), within))
         if self._error:
             raise self._error
         return [self._answers, []]
@@ -37,14 +37,14 @@ class Checker:
 
 def problems(checker: Checker, seconds: float = SECONDS) -> list[BadDocument]:
     definition = parse_service_object(DOCUMENT, "so", argument_names)
-    return Snippets(checker, seconds).problems(definition)
+    return Snippets(checker, seconds).problems(7, definition)
 
 
-def test_all_programs_are_checked_within_a_time() -> None:
+def test_all_programs_of_a_tenant_are_checked_within_a_time() -> None:
     checker = Checker()
 
     assert problems(checker, 3.0) == []
-    assert checker.asked == [(2, 3.0)]
+    assert checker.asked == [("7", 2, 3.0)]
 
 
 def test_what_is_wrong_is_told_with_its_place() -> None:
@@ -65,6 +65,12 @@ def test_code_that_takes_too_long_is_refused() -> None:
         problems(Checker(TookTooLong(3.1, 3.0)))
 
     assert refused.value.code == "too-slow"
+
+
+def test_code_that_waited_for_others_may_be_sent_again() -> None:
+    """The document is not to blame: 503, and not 400."""
+    with pytest.raises(Unavailable, match="try again later"):
+        problems(Checker(HadToWait(3.1, 3.0)))
 
 
 def test_a_sandbox_that_cannot_say_is_unavailable() -> None:

@@ -12,7 +12,8 @@ from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything
 from memory import MemoryPlatform
 from waiting import until
 
-from api.edge.edge import LONG_THREADS
+from api.edge.edge import LARGE_THREADS, LONG_THREADS
+from ingest.updates import LARGE_BYTES
 from servioticy.http_heads import parse
 
 
@@ -43,6 +44,24 @@ def test_searches_of_everybody_take_no_thread_of_other_reads(
     assert serving.ask("/hello", "c").read() == b"hello"
     app.gate.set()
     assert [each.getresponse().status for each in blocked] == [200] * 16
+
+
+def test_large_documents_of_everybody_take_no_thread_of_small_ones(
+    serve: Callable[..., Serving], app: Told
+) -> None:
+    """Looking at the code of one may take ten seconds, where others have the processor."""
+    serving = serve(api_change_threads=1, max_body_bytes=LARGE_BYTES)
+    serving.introduce("a", "b", "c")
+    app.inside.clear()
+    app.blocks.add("large")
+    blocked = [serving.connection() for _ in range(2 * LARGE_THREADS)]
+    for number, each in enumerate(blocked):
+        each.request("PUT", "/large", b"x" * LARGE_BYTES, {"Authorization": "ab"[number % 2]})
+    until(lambda: len(app.inside) >= LARGE_THREADS)
+
+    assert serving.ask("/small", "c", "PUT").read() == b"small"
+    app.gate.set()
+    assert [each.getresponse().status for each in blocked] == [200] * 2 * LARGE_THREADS
 
 
 def test_tokens_that_are_made_up_share_one_share(serve: Callable[..., Serving], app: Told) -> None:

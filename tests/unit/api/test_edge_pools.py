@@ -215,10 +215,18 @@ def test_each_request_has_its_pool(method: str, path: str, pool: str) -> None:
 
 @pytest.mark.parametrize(("size", "pool"), [(16_383, "updates"), (16_384, "batches")])
 def test_a_large_update_takes_the_threads_of_batches(size: int, pool: str) -> None:
-    """It waits for the log as they do; other large bodies stay where they are."""
+    """It waits for the log as they do."""
     assert kind("PUT", "/so/streams/s", size) == pool
-    assert kind("PUT", "/so", size) == "changes"
     assert kind("GET", "/so/streams/s", size) == "reads"
+
+
+@pytest.mark.parametrize(("size", "pool"), [(16_383, "changes"), (16_384, "large")])
+@pytest.mark.parametrize("path", ["/so", "/console/api/so", "/operators/a"])
+def test_a_large_document_keeps_the_threads_of_no_small_one(
+    size: int, pool: str, path: str
+) -> None:
+    """To look at its code may take seconds."""
+    assert kind("PUT", path, size) == pool
 
 
 @pytest.mark.parametrize("path", ["/operators/a", "/console/api/operators/a"])
