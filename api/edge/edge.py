@@ -270,11 +270,20 @@ class Edge:
         self._loop.call_soon(self.collect)
 
     def _submit(self, client: Client, request: Request, waited: dict[str, str] | None) -> None:
+        is_strangers, taken = not self.is_known(client.who), 0.0
+
         def work() -> Any:
-            return client.reply(request.head, self._application.call(request, waited))
+            nonlocal taken
+            began = time.thread_time()
+            try:
+                return client.reply(request.head, self._application.call(request, waited))
+            finally:
+                taken = time.thread_time() - began
 
         def done(result: Any) -> None:
             self._note(request.head, result)
+            if is_strangers:  # it has taken that from the loop, too: one thread computes at a time
+                self.porch.charge(taken)
             client.answered(request, result)
 
         now, begun = self._loop.time(), waited is not None

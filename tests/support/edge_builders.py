@@ -6,6 +6,7 @@ import asyncio
 import http.client
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,6 +49,17 @@ BREAKS = {
 REQUEST = b"PUT /o/streams/s HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\n"
 
 
+WORK_SECONDS = 0.02
+"""Of the processor."""
+
+
+def until_used(seconds: float) -> None:
+    """Compute until this thread has had the processor for so long."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
 class Told:
     """An application; the path says what it does, the token who asks."""
 
@@ -73,6 +85,8 @@ class Told:
             raise RuntimeError("a mistake of ours")
         if name in self.blocks:
             self.gate.wait(SECONDS)
+        if name == "works":
+            until_used(WORK_SECONDS)
         if name == "routed":
             environ[ROUTE] = "/<service_object>"
         if name == "waits" and WAITED not in environ:

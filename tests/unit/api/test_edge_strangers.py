@@ -6,7 +6,8 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from edge_builders import SECONDS, Serving, everything
+from edge_builders import SECONDS, WORK_SECONDS, Serving, everything
+from waiting import until
 
 from api.edge.connection import MAX_DRAINED, State
 from servioticy.doors.porch import Porch
@@ -83,6 +84,24 @@ def test_who_shows_a_good_token_does_not_wait_for_those_who_show_none(
 
     assert serving.ask("/hello", "a").status == 200
     assert crowd.turns == 0
+
+
+@pytest.mark.parametrize("token", ["", "made-up"])
+def test_what_a_stranger_takes_in_a_thread_counts_in_the_part_of_all_strangers(
+    token: str, serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a thread computes the loop does not: to refuse each of a crowd took all of it."""
+    serving = serve()
+    serving.introduce("a")
+    charged: list[float] = []
+    monkeypatch.setattr(serving.edge.porch, "charge", charged.append)
+
+    assert serving.ask("/works", "a").status == 200
+    assert serving.ask("/works", "a").status == 200  # the loop has heard of the first
+    assert sum(charged) < WORK_SECONDS
+    assert serving.ask("/works", token).status == 200
+    assert serving.ask("/hello", token).status == 200
+    until(lambda: sum(charged) >= WORK_SECONDS)
 
 
 def test_what_a_refused_client_still_sends_is_thrown_away_up_to_a_bound(
