@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -26,5 +26,5 @@ class Means:
     """Compute composites for tenants, and are asked once what is to be asked is stored."""
     wake: Callable[[], None] = lambda: None
     """Lets who waits for rows look at what has been answered; called in any thread."""
-    arrivals: Callable[[], Iterable[Row]] = tuple
+    arrivals: Callable[[], Sequence[Row]] = tuple
     """Looks at rows that have come and have not been taken yet."""

@@ -96,7 +96,7 @@ class Schedule:
         self._flow = Flow(slots, engine.passes, engine.clock)
         self._intake = Intake(partition, output, dead_letters, engine.passes)
         self._control = Control(partition, output, engine.sleep)
-        self._slices = Slices(partition.store, engine.clock)
+        self._slices = Slices(partition.store, engine.clock, self._is_awaited)
         self._defining = defining.Defining(
             partition, self._control, fairness.shares, engine.passes, engine.clock
         )
@@ -142,6 +142,8 @@ class Schedule:
         load the components of all; and nothing is put off for that.
         """
         self._is_backlog = self._pieces.is_backlog = len(rows) >= self._backlog
+        contested = self._shares.contested
+        self._partition.spare_who_rests(self._put_off_now() if contested else frozenset())
         records = [self._intake.read(row) for row in rows]
         if not rows:
             self._take((), ())
@@ -240,6 +242,7 @@ class Schedule:
         slice is computed at once, so that what comes need not be put off any longer.
         """
         ends = self._clock() + self._fairness.slice_seconds
+        self._partition.give_way(self._is_awaited)
         while True:
             self._late.look()
             waiting = self._partition.waiting
@@ -292,6 +295,14 @@ class Schedule:
     def withdraw(self) -> None:
         """Forget what is computed late; of it no more is stored when this returns."""
         self._late.withdraw()
+
+    def _is_awaited(self) -> bool:
+        """Whether records have come, of which some may be of others than who has a turn now.
+
+        Of a backlog nobody is served quickly anyway.
+        """
+        is_contested = self._shares.contested and not self._is_backlog
+        return is_contested and bool(self._means.arrivals())
 
     def _others_wait(self, tenant: int) -> bool:
         """Whether records of others have come, or are to be computed late."""

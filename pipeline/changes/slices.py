@@ -37,9 +37,16 @@ class _Begun(NamedTuple):
 class Slices:
     """What is under way so in one partition, one record of each tenant."""
 
-    def __init__(self, store: PartitionStore, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: PartitionStore,
+        clock: Callable[[], float] = time.monotonic,
+        is_awaited: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`is_awaited` tells whether somebody waits for what follows a slice."""
         self._store = store
         self._clock = clock
+        self._is_awaited = is_awaited
         self._begun: dict[int, _Begun] = {}
 
     def is_long(self, record: ControlRecord, *, contested: bool) -> bool:
@@ -60,7 +67,8 @@ class Slices:
     def go_on(self, late: PutOff, record: Long, seconds: float) -> bool:
         """Do some more of it, for about so many seconds; whether nothing is left.
 
-        Nothing else of the tenant is under way so.
+        Less, but a step at least, where somebody waits. Nothing else of the tenant is under way
+        so.
         """
         until = self._clock() + seconds
         begun = self._begun.pop(late.tenant, None)
@@ -71,7 +79,7 @@ class Slices:
             swaps = isinstance(record, BackfillRecord)
             begun = _Begun(late, work, self._clock() if swaps else None)
         for _pause in begun.work:
-            if self._clock() >= until:
+            if self._clock() >= until or self._is_awaited():
                 self._begun[late.tenant] = begun
                 return False
         return True

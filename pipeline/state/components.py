@@ -30,6 +30,11 @@ MARKS = 10
 """So many times are remembered of those within which something is not forgotten."""
 
 
+def _nobody() -> bool:
+    """Tell that nobody waits."""
+    return False
+
+
 class StillLoading(NamedTuple):
     """A Service Object whose component is not loaded yet."""
 
@@ -69,6 +74,8 @@ class Components:
         """How many batches there had been at some times."""
         self._batches = 0
         self._loading: dict[str, Loading] = {}
+        self._rests: Set[int] = frozenset()
+        self._is_awaited: Callable[[], bool] = _nobody
         self._seconds_left = LOADING_SECONDS
         self._spent: defaultdict[int, float] = defaultdict(float)
 
@@ -93,9 +100,21 @@ class Components:
             if asked.owner_partition != self._partition:
                 return asked.owner_partition
             loading = self._begin(members.values())
+        tenant = loading.tenants[service_object]
+        if not at_once and tenant in self._rests:
+            return StillLoading(tenant)
         if not self._go_on(loading, at_once=at_once):
-            return StillLoading(loading.tenants[service_object])
+            return StillLoading(tenant)
         return self.known.get(service_object)
+
+    def spare(
+        self, rests: Set[int] = frozenset(), is_awaited: Callable[[], bool] = _nobody
+    ) -> None:
+        """From now on load nothing of tenants of whom something rests: it has its turn.
+
+        And end a slice with the step it is at where somebody waits for what follows it.
+        """
+        self._rests, self._is_awaited = rests, is_awaited
 
     def tenant_of(self, service_object: str) -> int | None:
         """Whose it is, if it is loaded, or begun to be."""
@@ -121,7 +140,8 @@ class Components:
     def _small(self, service_objects: Iterable[str]) -> list[Loading]:
         """The small ones of these components that are not loaded yet, as far as they are begun."""
         begun = dict.fromkeys(self._loading.get(each) for each in service_objects)
-        return [each for each in begun if each is not None and each.is_small]
+        small = [each for each in begun if each is not None and each.is_small]
+        return [each for each in small if not self._rests & set(each.tenants.values())]
 
     def _begin_all(self, service_objects: Sequence[str]) -> None:
         """Begin to load these, as far as they are computed here."""
@@ -297,7 +317,7 @@ class Components:
             if seconds <= 0:
                 return False
             began = self._clock()
-            loaded = loading.go_on(self._store, seconds, self._clock)
+            loaded = loading.go_on(self._store, self._over(seconds))
             took = self._clock() - began
             seconds -= took
             self._seconds_left -= took
@@ -312,13 +332,20 @@ class Components:
         if seconds <= 0:
             return False
         began = self._clock()
-        is_made = loading.make_graph(self.graph, seconds, self._clock)
+        is_made = loading.make_graph(self.graph, self._over(seconds))
         if is_made:
             self._add(loading)
         took = self._clock() - began
         self._seconds_left -= took
         self._charge(loading.loaded, loading.weights, took)
         return is_made
+
+    def _over(self, seconds: float) -> Callable[[], bool]:
+        """Return what tells whether a slice of so many seconds that begins now is over."""
+        if seconds == float("inf"):
+            return _nobody
+        until = self._clock() + seconds
+        return lambda: self._clock() >= until or self._is_awaited()
 
     def _add(self, loading: Loading) -> None:
         """The component is loaded: from now on it is known."""

@@ -72,18 +72,15 @@ class Loading:
         """Note that what is left does not exist."""
         self._left.clear()
 
-    def go_on(
-        self, store: PartitionStore, seconds: float, clock: Callable[[], float]
-    ) -> list[ServiceObject]:
-        """Load for about so many seconds, but one at least; what has been loaded."""
-        until = clock() + seconds
+    def go_on(self, store: PartitionStore, is_over: Callable[[], bool]) -> list[ServiceObject]:
+        """Load until the slice is over, but one at least; what has been loaded."""
         before = len(self.loaded)
-        while self._left and (len(self.loaded) == before or clock() < until):
+        while self._left and (len(self.loaded) == before or not is_over()):
             asked = next(portions(self.left))[: self._asked_at_once]
             had = len(self.loaded)
             for each in store.service_objects(asked):
                 self.add(each)
-                if clock() >= until:  # the others would be asked for again
+                if is_over():  # the others would be asked for again
                     self._asked_at_once = max(1, len(self.loaded) - had)
                     break
             else:
@@ -92,8 +89,8 @@ class Loading:
                     self._left.pop(id_, None)
         return self.loaded[before:]
 
-    def make_graph(self, among: Graph, seconds: float, clock: Callable[[], float]) -> bool:
-        """Work on the graph of what is loaded for about so many seconds; whether it is made.
+    def make_graph(self, among: Graph, is_over: Callable[[], bool]) -> bool:
+        """Work on the graph of what is loaded until the slice is over; whether it is made.
 
         `among` is the graph that it is to be merged with.
         """
@@ -103,7 +100,6 @@ class Loading:
                 self.weight = weight_of_copy(self.loaded[0])
                 self.weights = {self.loaded[0].id: self.weight}
                 return True
-        until = clock() + seconds
         if self._making is None:
             self._making = among.component([with_inputs(each) for each in self.loaded])
         while self.graph is None:
@@ -112,7 +108,7 @@ class Loading:
             except StopIteration as end:
                 self.graph = end.value
             else:
-                if clock() >= until:
+                if is_over():
                     return False
         return True
 

@@ -107,6 +107,14 @@ class Partition:
         """
         return self._components.prepare(service_objects)
 
+    def spare_who_rests(self, tenants: Set[int]) -> None:
+        """Load nothing of these tenants: their records are put off, whatever is loaded of them."""
+        self._components.spare(rests=tenants)
+
+    def give_way(self, is_awaited: Callable[[], bool]) -> None:
+        """Load of everybody what is asked for, in slices that end where somebody waits."""
+        self._components.spare(is_awaited=is_awaited)
+
     def known(self, service_object: str) -> ServiceObject | None:
         """The Service Object if it is loaded."""
         return self._known.get(service_object)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -28,7 +28,7 @@ from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import ProcessorSeconds, TookTooLong, argument_names
 from sandbox.trees import Call, Grown
-from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.model import ServiceObject, ServiceObjectKey
 from servioticy.domain.records import TickRecord, write
 from servioticy.errors import Unavailable
 from servioticy.ports.batches import Batch
@@ -200,6 +200,29 @@ def test_who_presses_is_told(world: World) -> None:
     world.shares.always = {b}
     world.task.release()
     assert world.task.pressing() == []
+
+
+def test_nothing_is_loaded_in_a_batch_of_who_is_over_its_share(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its update is put off in any case; its component took others' time whatever its share."""
+    read: list[str] = []
+    service_objects = MemoryPartitionStore.service_objects
+
+    def noted(self: MemoryPartitionStore, ids: Sequence[str]) -> Iterable[ServiceObject]:
+        read.extend(ids)
+        return service_objects(self, ids)
+
+    monkeypatch.setattr(MemoryPartitionStore, "service_objects", noted)
+    world.shares.always = {world.tenants["a"]}
+    world.begun.partition.forget(["a", "b"])
+    world.put("a", "b")
+
+    assert world.stored() == both("b")
+    assert set(read) == {"b"}
+    world.shares.always = set()
+    world.finish()
+    assert world.stored() == sorted([*both("a"), *both("b")])
 
 
 def test_its_own_updates_wait_and_come_in_order(world: World) -> None:

@@ -169,6 +169,41 @@ def test_a_large_component_is_not_loaded_together_with_others(
     assert "alone" in known.known
 
 
+def test_nothing_is_loaded_of_whom_something_is_put_off(
+    platform: MemoryPlatform, store: SlowStore, known: Components
+) -> None:
+    """Its records wait in any case; loading is part of what it may have when it is its turn."""
+    tenant = tenant_of(platform, "so3")
+    known.spare(rests={tenant})
+    known.prepare(["so3", "alone"])
+
+    assert known.get("so3") == StillLoading(tenant)
+    assert store.read == ["alone"]
+    known.spare()
+    known.get("so3")
+    assert len(store.read) > 1
+
+
+def test_what_subscribers_know_of_is_loaded_whoever_rests(
+    platform: MemoryPlatform, known: Components
+) -> None:
+    known.spare(rests={tenant_of(platform, "so3")})
+
+    assert isinstance(known.get("so3", at_once=True), ServiceObject)
+
+
+def test_a_slice_ends_with_its_step_where_somebody_waits(
+    store: SlowStore, known: Components, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would have been two Service Objects long; but one is loaded, or nothing ever was."""
+    monkeypatch.setattr(loading, "MAX_SMALL", PARTS - 1)
+    known.spare(is_awaited=lambda: True)
+    for number in range(1, PARTS):
+        assert isinstance(known.get("so3"), StillLoading)
+        assert len(store.read) == number
+        known.trim()
+
+
 def test_what_is_gone_when_it_is_read_keeps_nobody_waiting(
     platform: MemoryPlatform, store: SlowStore, known: Components, monkeypatch: pytest.MonkeyPatch
 ) -> None:

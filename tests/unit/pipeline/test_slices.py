@@ -57,6 +57,16 @@ def test_it_goes_on_where_it_was() -> None:
     assert slices.begun(1) is None
 
 
+def test_where_somebody_waits_it_is_a_step_at_a_time() -> None:
+    """However much time there is; but one step, or it would never be done."""
+    store = Swaps()
+    slices = Slices(store, lambda: store.now, lambda: True)  # type: ignore[arg-type]
+
+    went = [slices.go_on(late(), RECORD, 99.0) for _ in range(SLICES + 1)]
+
+    assert went == [False] * SLICES + [True]
+
+
 def test_each_tenant_has_its_own() -> None:
     store = Swaps()
     slices = slices_of(store)
