@@ -10,6 +10,9 @@ from servioticy.ports.change_store import Listed, NewServiceObject
 SMALL_BYTES = 16_384
 """Of one that is not larger it is derived where the change is made, in a few milliseconds."""
 
+MAX_SEARCHED_BYTES = 65_536
+"""Of customFields: nothing is found by larger ones (`migrations/0121_left_behind.sql`)."""
+
 
 def with_listed(
     new: NewServiceObject, services: Services, *, keeps_fields: bool = False
@@ -21,7 +24,10 @@ def with_listed(
     """
     if new.size <= SMALL_BYTES:
         return new
-    fields = None if keeps_fields or new.custom_fields is None else new.custom_fields.decode()
+    searched = None if keeps_fields else new.custom_fields
+    if searched is not None and len(searched) > MAX_SEARCHED_BYTES:
+        searched = None
+    fields = None if searched is None else searched.decode()
     row = services.ports.statements("listings").row(
         "derived", document=new.document.decode(), custom_fields=fields
     )

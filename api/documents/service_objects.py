@@ -45,11 +45,14 @@ def parse_and_check(
 
 
 def to_stored(document: dict[str, Any], service_object: str, created_at: int, now: int) -> bytes:
-    """Return what is stored: the body, with our fields in front of it."""
+    """Return what is stored of each version: the body, with our fields in front of it.
+
+    Without customFields, which are no version's: whoever computes would read them for nothing.
+    """
     public = document.get("public")
     # Whatever else it was, "True" for one, made it private.
     public = public if is_public(document) or public is False else "false"
-    rest = {key: value for key, value in document.items() if key not in OURS}
+    rest = {key: value for key, value in document.items() if key not in (*OURS, CUSTOM)}
     ours = {"id": service_object, "public": public, "createdAt": created_at, "updatedAt": now}
     return orjson.dumps({**ours, **rest})
 

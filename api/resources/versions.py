@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 
 from api.documents.listing import with_listed
 from api.documents.operators import check_operators
-from api.documents.service_objects import current, etag, group_sources, members
+from api.documents.service_objects import CUSTOM, current, etag, group_sources, members
 from api.documents.warming import warm_up
 from api.http.answers import answer
 from api.http.authentication import needs, service_object
@@ -62,8 +62,9 @@ def blueprint(services: Services) -> Blueprint:
     @routes.get("/<service_object>/versions/<int:version>")
     @needs(Right.INSPECT)
     def read(version: int, **_names: str) -> Response:
-        document = _document(service_object(), version, services)
-        return answer(without_members(orjson.loads(document)))
+        document = without_members(orjson.loads(_document(service_object(), version, services)))
+        document.pop(CUSTOM, None)  # it was stored with each version once
+        return answer(document)
 
     @routes.post("/<service_object>/versions/<int:version>/activate")
     @needs(Right.CHANGE)

@@ -39,10 +39,9 @@ SELECT service_objects.id, listings.name, service_objects.public, created_at, up
  LIMIT %(limit)s;
 
 -- derived --
--- What a document will be listed by, before it is in force; of no table.
+-- What a document will be listed by, before it is in force; of no table. The caller leaves out
+-- customFields by which nothing is found, as they are too large.
 SELECT listed_name(document), listed_channel_types(document), listed_fields(searched), place[1],
        place[2]
-  FROM (SELECT %(document)s::json AS document,
-               CASE WHEN octet_length(%(custom_fields)s::text) <= 65536
-                    THEN %(custom_fields)s::json END AS searched) AS new
+  FROM (SELECT %(document)s::json AS document, %(custom_fields)s::json AS searched) AS new
  CROSS JOIN LATERAL listed_place(searched) AS place;

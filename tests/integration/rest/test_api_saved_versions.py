@@ -115,6 +115,17 @@ def test_custom_fields_stay_those_of_the_object(alice: Caller) -> None:
     assert alice.ask("GET", f"/{so}").get_json()["customFields"] == {"room": "hall"}
 
 
+def test_no_version_has_custom_fields(alice: Caller) -> None:
+    """Whoever computes would read them with each, and nothing is computed by them."""
+    so = alice.create({**SIMPLE, "customFields": {"room": "hall"}})
+    save(alice, so, {**WIDER, "customFields": {"room": "cellar"}})
+
+    found = [alice.ask("GET", f"/{so}/versions/{number}").get_json() for number in (1, 2)]
+
+    assert [each["streams"] for each in found] == [SIMPLE["streams"], WIDER["streams"]]
+    assert not any("customFields" in each for each in found)
+
+
 def test_what_others_read_by_then_cannot_go(alice: Caller) -> None:
     so = alice.create({"streams": {**SIMPLE["streams"], "b": {"channels": {}}}})
     save(alice, so, SIMPLE)
