@@ -46,6 +46,10 @@ partition; is sent what that returns, or thrown what it raises. None: others may
 SLICE_SECONDS = 0.002
 """Long work on a graph gives way to others after so long."""
 
+LONG = 1_000
+"""Last updates, of which trees need so many: to find what is asked and to take in what comes of it
+takes milliseconds each, and others may go on before and behind."""
+
 T = TypeVar("T")
 
 
@@ -67,6 +71,7 @@ def process(
     spending.add_bytes(sum(each.size for each in updates))
     origins = [[graph.stream(root.origin) for root in each.roots] for each in updates]
     last_updates = partition.recall(dict.fromkeys(chain.from_iterable(origins)))
+    is_long = len(last_updates) > LONG
     state = BatchState(updates, origins, last_updates)
     entries: list[Whole] = []
     for some in origins:
@@ -82,6 +87,8 @@ def process(
         keeping: Keeping = {}
         while entering:
             asked = stages.fetch(entering, updates, graph, last_updates, rules, keeping)
+            if is_long:
+                yield None
             within = None if rules.alone else _seconds_left(work, spending)
             try:
                 new, ended = yield partial(
@@ -100,6 +107,8 @@ def process(
                 is_one = len(updates) == 1
                 keeping = partition.recall_kept(lacking.keys, keeping, is_one=is_one)
                 continue
+            if is_long:
+                yield None
             state.add(new)
             state.end(ended)
             break

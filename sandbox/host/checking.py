@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import sha256
 
@@ -21,6 +21,9 @@ from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
 
 MAX_REMEMBERED = 50_000
+
+TRIES = 3
+"""Of a portion that the machine gives too little of the processor."""
 
 
 class Checking:
@@ -128,31 +131,40 @@ class _Looking:
 
     def allowed(self, texts: Sequence[bytes]) -> list[Problems] | Failure:
         """Return what the allow-list has against each program."""
-        while True:
-            with self._turn() as lane:
-                try:
-                    found = lane.approval.ask(texts, self._allowance)
-                finally:
-                    self._charge(ProcessorSeconds(preparing=lane.approval.take_cpu()))
-            if not _is_starved(found):
-                return found
+        return self._patiently(lambda lane: self._allowed(lane, texts))
 
     def compiled(self, texts: Sequence[bytes]) -> list[Problems] | Failure:
         """Return what the engine has against each program."""
-        while True:
-            with self._turn() as lane:
-                worker = self._worker_in(lane)
-                try:
-                    found = worker.check(texts, self._allowance)
-                finally:
-                    self._charge(worker.take_used())
-            if not _is_starved(found):
-                return found
+        return self._patiently(lambda lane: self._compiled(lane, texts))
 
     def close(self) -> None:
         """End the process in which the engine has looked."""
         if self._worker:
             self._worker.kill()
+
+    def _patiently(
+        self, ask: Callable[[_Lane], list[Problems] | Failure]
+    ) -> list[Problems] | Failure:
+        """Ask in a turn, and again where that had too little of the processor."""
+        for _ in range(TRIES):
+            with self._turn() as lane:
+                found = ask(lane)
+            if not isinstance(found, Failure) or not found.starved:
+                break
+        return found
+
+    def _allowed(self, lane: _Lane, texts: Sequence[bytes]) -> list[Problems] | Failure:
+        try:
+            return lane.approval.ask(texts, self._allowance)
+        finally:
+            self._charge(ProcessorSeconds(preparing=lane.approval.take_cpu()))
+
+    def _compiled(self, lane: _Lane, texts: Sequence[bytes]) -> list[Problems] | Failure:
+        worker = self._worker_in(lane)
+        try:
+            return worker.check(texts, self._allowance)
+        finally:
+            self._charge(worker.take_used())
 
     @contextmanager
     def _turn(self) -> Iterator[_Lane]:
@@ -197,11 +209,6 @@ class _Known:
         with self._lock:
             for each in names:
                 self._clean.put(tenant, each, None)
-
-
-def _is_starved(found: list[Problems] | Failure) -> bool:
-    """Tell whether it is to be asked again: it had too little of the processor."""
-    return isinstance(found, Failure) and found.starved
 
 
 def _is_short(texts: Sequence[bytes]) -> bool:

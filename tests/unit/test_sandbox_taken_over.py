@@ -159,6 +159,17 @@ def test_a_truthful_worker_is_believed(zygote: Scripted) -> None:
     assert a_scripted_pool(zygote, READY, PROBLEMS).check_all([PROGRAM, ANOTHER]) == [["x"], []]
 
 
+def test_one_that_says_each_time_that_it_had_no_time_is_not_asked_for_ever(
+    zygote: Scripted,
+) -> None:
+    """It has not used what it may: the machine could have given it none."""
+    late = protocol.frame(protocol.TIMEOUT, b"")
+
+    assert a_scripted_pool(zygote, READY, late).check_all([PROGRAM]) == [
+        ["the program cannot be checked: timeout"]
+    ]
+
+
 EXAMPLES = settings(
     max_examples=examples(100),
     deadline=None,

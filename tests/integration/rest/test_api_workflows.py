@@ -107,7 +107,7 @@ def test_code_that_does_not_compile_is_told_with_its_procedure(
 ) -> None:
     services = served.app.extensions[SERVICES]
     problem = "procedure: line 1, column 3: Unexpected token"
-    found = lambda programs: [[problem] for _ in programs]  # noqa: E731
+    found = lambda _tenant, programs: [[problem] for _ in programs]  # noqa: E731
     object.__setattr__(services, "check_programs", found)
 
     told = post(alice, "/workflows", a_document("clean", "sort"), 400)

@@ -32,14 +32,16 @@ LIMITS = Limits(8, 1000)
 
 @pytest.fixture(autouse=True, scope="module")
 def _nobody_waits() -> Iterator[None]:
-    """Whatever is not answered at once is slow, two records are a backlog, and of what comes
-    late one is sent at a time."""
+    """Whatever is not answered at once is slow, two records are a backlog, what needs a last
+    update gives way before and behind its question, and of what comes late one is sent at a time.
+    """
     with (
         mock.patch.object(flow, "QUICK_SECONDS", 0.0),
         mock.patch.object(flow, "MET_SECONDS", 0.0),
         mock.patch.object(slots, "POLL_SECONDS", 0.0),
         mock.patch.object(schedule, "Beside", Beside),
         mock.patch("pipeline.engine.BACKLOG", 2),
+        mock.patch("pipeline.process.LONG", 0),
         mock.patch.object(emit, "MANY_LATE", 1),
         mock.patch.object(emit, "LATE_AT_ONCE", 1),
         mock.patch.object(emit, "LATE_PAUSE_SECONDS", 0.0),

@@ -87,6 +87,7 @@ def test_what_subscribers_know_already_has_it_begin_anew(
 ) -> None:
     """That is not put off behind it, and what is stored of it would wait for its rows."""
     answers = iter([True])
+    monkeypatch.setattr(Decided, "begins", lambda _self, _offset: True)
     monkeypatch.setattr(Decided, "covers", lambda _self, *_place: next(answers, False))
     append(world.platform, [(("so", "d0"), 1, 1)])
     world.take()
