@@ -11,11 +11,13 @@ import signal
 import threading
 from pathlib import Path
 
+import pytest
 from operator_folders import write
 from process_walks import below, pipeline_workers
 from running_platform import SECONDS_TO_RECOVER, RunningPlatform, until
 
 from servioticy.domain.model import StreamRef
+from servioticy.errors import Unavailable
 
 UPDATES = 60
 PROGRAM_KILLED_AT, WORKERS_KILLED_AT, CHANGED_AT = 15, 30, 45
@@ -34,21 +36,27 @@ serve(count)
 """
 
 
-def a_document(device: str, version: int) -> dict[str, object]:
+SLOW = f"import time\ntime.sleep(3)\n{MAIN}"
+"""It is not ready before somebody has died."""
+
+
+def a_document(device: str, version: int, name: str = "counts") -> dict[str, object]:
     channels = {name: {"type": "number"} for name in ("count", "v", "by")}
     return {
         "version": "0.2.0",
         "groups": {"device": {"soIds": [device], "stream": "data"}},
         "streams": {
-            "counted": {"operator": {"name": "counts", "version": version}, "channels": channels}
+            "counted": {"operator": {"name": name, "version": version}, "channels": channels}
         },
     }
 
 
-def push(platform: RunningPlatform, folder: Path, version: int) -> None:
-    write(folder, f"VERSION = {version}\n{MAIN}", name="counts", state=True)
+def push(
+    platform: RunningPlatform, folder: Path, version: int, name: str = "counts", main: str = MAIN
+) -> None:
+    write(folder, f"VERSION = {version}\n{main}", name=name, state=True)
     pushed = platform.command("operator", "push", str(folder), "--token", platform.token).stdout
-    assert pushed.split() == [f"counts@{version}"]
+    assert pushed.split() == [f"{name}@{version}"]
 
 
 def programs_of(platform: RunningPlatform) -> list[int]:
@@ -123,3 +131,51 @@ def test_nothing_is_lost_or_doubled_or_out_of_order(
     by = [each["by"] for each in values]
     assert by == sorted(by)
     assert (by[0], by[-1]) == (1, 2)
+
+
+@pytest.mark.parametrize("victim", ["api", "workers"])
+def test_a_version_stays_in_force_until_the_next_is_ready_whoever_is_killed(
+    victim: str, platform: RunningPlatform, tmp_path: Path
+) -> None:
+    """The API, which waits for that, or the node manager, which begins it."""
+    name = f"slow-{victim}"
+    push(platform, tmp_path / "one", 1, name)
+    device = platform.create({"streams": {"data": {"channels": {"v": {"type": "number"}}}}})
+    composite = platform.create(a_document(device, 1, name))
+    counted, path = StreamRef(composite, "counted"), f"/{composite}"
+
+    def by(number: int) -> list[float]:
+        """Which version has computed each update, after one more."""
+        platform.put(StreamRef(device, "data"), BEGIN + number, v=float(number))
+        until(lambda: len(platform.updates(counted)) == number, SECONDS_TO_RECOVER)
+        found = sorted(platform.updates(counted), key=lambda each: int(each["lastUpdate"]))
+        assert [each["channels"]["count"]["current-value"] for each in found] == [
+            *range(1, number + 1)
+        ]
+        return [each["channels"]["by"]["current-value"] for each in found]
+
+    assert by(1) == [1]
+    push(platform, tmp_path / "two", 2, name, SLOW)
+    before, answered = set(programs_of(platform)), list[int]()
+
+    def change() -> int:
+        return platform.request("PUT", path, a_document(device, 2, name))[0]
+
+    def ask() -> None:
+        try:
+            answered.append(change())
+        except (OSError, Unavailable):
+            answered.append(0)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    until(lambda: bool(set(programs_of(platform)) - before), SECONDS_TO_RECOVER)
+    pids = platform.pids()
+    kill([pids["api"]] if victim == "api" else pipeline_workers(pids["pipeline"]))
+    asking.join()
+    if answered != [200]:
+        assert by(2) == [1, 1]
+    until(lambda: change() == 200, SECONDS_TO_RECOVER)
+    found = by(3 if answered != [200] else 2)
+
+    assert found == sorted(found) and found[-1] == 2
