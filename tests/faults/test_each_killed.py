@@ -61,9 +61,12 @@ class Device:
         """Send from now on."""
         self._sending.start()
 
-    def end(self) -> None:
-        """Send nothing more; wait until all of it is acknowledged, and has come."""
+    def stop(self) -> None:
+        """Send nothing more."""
         self._stop.set()
+
+    def end(self) -> None:
+        """Wait until all that was sent is acknowledged, and has come."""
         self._sending.join()
         assert self._failure is None
         until(lambda: self.sent in self.got, SECONDS)
@@ -72,7 +75,7 @@ class Device:
 
     def close(self) -> None:
         """Let its clients go."""
-        self._stop.set()
+        self.stop()
         self._closed.set()
 
     @property
@@ -233,6 +236,8 @@ def _play(
             two.kill(*victim)
             deaths += 1
             time.sleep(chance.uniform(*BETWEEN_SECONDS))
+        for each in devices:
+            each.stop()
         for each in devices:
             each.end()
     finally:
