@@ -37,6 +37,8 @@ class Engine:
     the log. Nothing is computed by it."""
     idle_seconds: float = IDLE_SECONDS
     """What a partition has not used for so long it forgets."""
+    end_idle: Callable[[], int] = lambda: 0
+    """Forgets what evaluators keep ready for who has been silent for long; returns how many."""
 
     @property
     def backlog(self) -> int:

@@ -41,6 +41,9 @@ SENDING_SECONDS = 0.002
 REST_SECONDS = 1.0
 """With nothing to do for so long, it is noted how far all is acknowledged."""
 
+LOOKS = 10
+"""For what is unused, in the time after which that is forgotten; or each second."""
+
 
 class _Begun(NamedTuple):
     """A partition that has been begun, and what works on it."""
@@ -78,7 +81,8 @@ class Task:
         self._begun: _Begun | None = None
         self._claimed = False
         self.forgotten = 0
-        """Service Objects of which nothing is remembered any more, as nobody used them."""
+        """Service Objects and tenants of which nothing is remembered any more: nobody used them."""
+        self._forgets_at = 0.0
         self._reached = TreeKey(0)
         self._failures = 0
 
@@ -98,6 +102,7 @@ class Task:
                 begun.schedule.go_on()
                 begun.schedule.wake()
                 begun.schedule.purge(idle=not rows)
+                self._forget_unused(begun)
                 self._note_success(begun)
                 return
             except ProgressLost as error:
@@ -159,7 +164,15 @@ class Task:
             self.take(())
         else:
             self._note_acknowledged(begun)
-            self.forgotten += begun.partition.forget_unused()
+            self._forget_unused(begun)
+
+    def _forget_unused(self, begun: _Begun) -> None:
+        """Forget some of what nobody has used for long, now and then: while others' updates come,
+        too, or all who come one after the other would be remembered until nobody does."""
+        now, engine = self._engine.clock(), self._engine
+        if now >= self._forgets_at:
+            self._forgets_at = now + min(REST_SECONDS, engine.idle_seconds / LOOKS)
+            self.forgotten += begun.partition.forget_unused() + engine.end_idle()
 
     def _send_more(self, begun: _Begun) -> None:
         try:

@@ -259,6 +259,7 @@ def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]
         stages=timed(STAGES, metrics.stage),
         heals=(Unavailable, InfraError),
         idle_seconds=settings.forget_seconds,
+        end_idle=_sandbox(settings).end_idle,
     )
     fairness = Fairness(Shares(settings.pipeline.tenant_share), UsedUp(quotas(settings)))
     means = Means(

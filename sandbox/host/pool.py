@@ -109,6 +109,11 @@ class SandboxPool:
         with self._entered():
             return self._workers.is_ready(tenant)
 
+    def end_idle(self) -> int:
+        """Forget workers that have not been used for long; return how many these were."""
+        with self._entered():
+            return self._workers.end_idle()
+
     def check(self, program: Program) -> list[str]:
         """Return a program's problems, each as "channel X: line L, column C: reason".
 

@@ -65,7 +65,7 @@ class Workers(dict[str, WorkerClient]):
             if self._serves(worker, now):
                 return worker
             self.end(tenant)
-        self._make_room(now)
+        self._make_room()
         with self._exclusion.elsewhere():
             worker = self._spare.take()
         self[tenant] = worker
@@ -90,19 +90,28 @@ class Workers(dict[str, WorkerClient]):
         worker.kill()
         self._usage.charge(tenant, worker.take_used().total)
 
+    def end_idle(self) -> int:
+        """End those that nobody has used for long, but in a turn; return how many these were.
+
+        Their processes have ended by themselves. What each had been told is remembered here.
+        """
+        now = self._clock()
+        free = [tenant for tenant in self if not self._exclusion.has(tenant)]
+        idle = [tenant for tenant in free if self._is_idle(self[tenant], now)]
+        for tenant in idle:
+            self.end(tenant)
+        return len(idle)
+
     def _note_use(self, tenant: str, now: float) -> None:
         _before, last = self._uses.get(tenant, (NEVER, NEVER))
         if now - last >= TOGETHER_SECONDS:
             self._uses[tenant] = (last, now)
 
-    def _make_room(self, now: float) -> None:
+    def _make_room(self) -> None:
         """End workers that are idle or too many."""
-        free = [tenant for tenant in self if not self._exclusion.has(tenant)]
-        kept = [tenant for tenant in free if not self._is_idle(self[tenant], now)]
+        self.end_idle()
+        kept = [tenant for tenant in self if not self._exclusion.has(tenant)]
         kept.sort(key=lambda each: self._uses.get(each, (NEVER, NEVER)), reverse=True)
-        for tenant in free:
-            if self._is_idle(self[tenant], now):
-                self.end(tenant)
         while kept and len(self) >= self._max_workers:
             self.end(kept.pop())
 

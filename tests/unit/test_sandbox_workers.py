@@ -100,6 +100,19 @@ def test_who_is_idle_gives_way_first_however_often_it_came(world: World) -> None
     assert world.started == 3
 
 
+def test_what_idle_ones_were_told_is_forgotten_though_nobody_comes(world: World) -> None:
+    world.come("a", "b")
+    world.now += IDLE_SECONDS - 0.5  # "b" came a second after "a"
+
+    assert world.workers.end_idle() == 1
+    assert set(world.workers) == {"b"}
+    with world.exclusion, world.exclusion.of("b"):
+        world.now += IDLE_SECONDS
+        assert world.workers.end_idle() == 0
+    assert world.workers.end_idle() == 1
+    assert not world.workers
+
+
 def test_whose_turn_it_is_is_not_ended(world: World) -> None:
     world.come("a", "b")
     with world.exclusion, world.exclusion.of("a"):
