@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,7 +73,7 @@ class Cost(NamedTuple):
     connections: int
     """To Postgres."""
     memory: processes.Memory
-    kinds: Counter[str]
+    kinds: Mapping[str, float]
     """Megabytes of its own by what runs in the process: a Java's heap grows with whoever works."""
 
 
@@ -158,9 +158,10 @@ def _cost(pid: int, port: int) -> Cost:
     memory = [processes.memory(each) for each in every]
     asked = sum(processes.connections(each, port) for each in every)
     own, shared = (sum(each) for each in zip(*memory, strict=True))
-    kinds: Counter[str] = Counter()
+    kinds: defaultdict[str, float] = defaultdict(float)
     for each, (mine, _shared) in zip(every, memory, strict=True):
-        kinds[Path(next(iter(processes.command(each)), "?")).name] += mine
+        first, *_rest = processes.command(each) or ("?",)
+        kinds[Path(first.partition(":")[0]).name] += mine
     return Cost(len(every), asked, processes.Memory(own, shared), kinds)
 
 
@@ -177,8 +178,8 @@ def _tell(before: dict[str, Cost], busy: dict[str, Cost], after: dict[str, Cost]
             f" {own.memory.own - past.memory.own:>8.1f}"
             f" {own.memory.shared - past.memory.shared:>8.1f}"
         )
-        if len(own.kinds) > 1:
-            parts = {kind: size - past.kinds[kind] for kind, size in own.kinds.items()}
+        if len(own.kinds) > 1:  # of what a program has, a Java's heap grows with whoever works
+            parts = {kind: size - past.kinds.get(kind, 0.0) for kind, size in own.kinds.items()}
             print(" " * 11 + ", ".join(f"{kind} {more:.1f}" for kind, more in parts.items()))
     (old, old_shared), (new, new_shared) = (
         (sum(each.memory.own for each in costs), sum(each.memory.shared for each in costs))

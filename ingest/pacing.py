@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ingest.progress import Awaited, Ended, How
+from servioticy.domain.slices import CONTESTED_SECONDS
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Address
 
@@ -27,8 +28,6 @@ AT_ONCE = 1_000
 """What may be appended before it is waited, at most: one for each update, one for each KiB."""
 LEAST = 50
 """So much at least: to wait takes some ten milliseconds, for however little."""
-SLICE_SECONDS = 0.05
-"""What is appended at once is to be worked on within so long: others stand behind it."""
 MAX_SECONDS = 0.25
 """For the log, each time: more than such a part takes to be worked on."""
 TURN_SECONDS = 30.0
@@ -190,9 +189,9 @@ class Pacing:
         ended = self._wait(own.where)
         seconds = self._clock() - own.since
         # What was there already when it was looked may have been there for long.
-        is_known = seconds <= SLICE_SECONDS or not all(each.at_once for each in ended)
+        is_known = seconds <= CONTESTED_SECONDS or not all(each.at_once for each in ended)
         if is_known and all(each.how in (How.STORED, How.BEHIND) for each in ended):
-            fit = own.ahead * SLICE_SECONDS / max(seconds, SLICE_SECONDS / 2)
+            fit = own.ahead * CONTESTED_SECONDS / max(seconds, CONTESTED_SECONDS / 2)
             own.most = min(AT_ONCE, max(LEAST, round(fit)))
         own.ahead = 0
         own.where = set()

@@ -25,18 +25,11 @@ BATCH_SECONDS = 0.5
 SLICE_SECONDS = 0.2
 """What batches are cut to beforehand, by what updates took so far."""
 
-CONTESTED_SECONDS = 0.05
-"""The same while several tenants are active: after each of them it is seen who is over a share."""
-
 BACKLOG = 200
 """So many records at once have not just come: there are more than can be served quickly."""
 
 LOADING_SECONDS = 0.2
 """Loading components may take so long between two batches."""
-
-CONTESTED_LOADING_SECONDS = 0.02
-"""The same while several tenants are active and there is no backlog: who has nothing to do with it
-waits meanwhile."""
 
 DOCUMENTS_BYTES = 1024 * 1024
 """Of documents that are understood for definitions which take effect together."""

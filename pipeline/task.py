@@ -81,7 +81,7 @@ class Task:
         self._begun: _Begun | None = None
         self._claimed = False
         self.forgotten = 0
-        """Service Objects and tenants of which nothing is remembered any more: nobody used them."""
+        """Service Objects and tenants that nobody used: nothing is remembered of them any more."""
         self._forgets_at = 0.0
         self._reached = TreeKey(0)
         self._failures = 0

@@ -28,11 +28,12 @@ from pipeline.changes.change import Change
 from pipeline.changes.control import Control
 from pipeline.changes.slices import Slices
 from pipeline.engine import Engine
-from pipeline.limits import CONTESTED_LOADING_SECONDS, MAX_BATCH_BYTES
+from pipeline.limits import MAX_BATCH_BYTES
 from pipeline.sharing.fairness import Fairness
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
 from servioticy.domain.records import BackfillRecord, ControlRecord, DefinitionRecord, LogRecord
+from servioticy.domain.slices import CONTESTED_SECONDS
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
 from servioticy.ports.put_off import PutOff
@@ -361,7 +362,7 @@ class LateWork:
         elif isinstance(record, DefinitionRecord | BackfillRecord):
             if self._slices.begun(late.tenant) is None:
                 self._control.prepare(record)
-            if not self._slices.go_on(late, record, CONTESTED_LOADING_SECONDS):
+            if not self._slices.go_on(late, record, CONTESTED_SECONDS):
                 return
         change = self._control.change_of(record, late)
         if not at_once and self._control.is_inside(change, late.tenant):

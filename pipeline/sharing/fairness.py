@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pipeline.limits import CONTESTED_SECONDS, SLICE_SECONDS, Limits
+from pipeline.limits import SLICE_SECONDS, Limits
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.shares import Shares
 from pipeline.sharing.spending import Spending
 from pipeline.sharing.used_up import UsedUp
+from servioticy.domain.slices import CONTESTED_SECONDS
 from servioticy.ports.accounts import StreamAccounts
 
 A_BATCH = 20

@@ -13,12 +13,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from pipeline.limits import CONTESTED_LOADING_SECONDS, LOADING_SECONDS
+from pipeline.limits import LOADING_SECONDS
 from pipeline.state.loading import Loading, portions
 from pipeline.state.weights import weight_of_copy
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.patterns import Pattern
+from servioticy.domain.slices import CONTESTED_SECONDS
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024
@@ -249,7 +250,7 @@ class Components:
         less while `contested`.
         """
         self._batches += 1
-        self._seconds_left = CONTESTED_LOADING_SECONDS if contested else LOADING_SECONDS
+        self._seconds_left = CONTESTED_SECONDS if contested else LOADING_SECONDS
         self._trim_loading()
         if self._weight <= MAX_DEFINITION_BYTES:
             return

@@ -15,8 +15,7 @@ from typing import Annotated, NamedTuple, cast
 import msgspec
 
 from sandbox.host.answers import MalformedAnswer, clipped
-from sandbox.host.outputs import Shape, is_one_line
-from sandbox.program import Program
+from sandbox.host.outputs import Shape, is_one_line, shape_of
 from sandbox.revisions import Revision, revision_of, without_revision
 from sandbox.trees import ROOT, Call, Ended, Event, Made, Tree, Wiring
 
@@ -104,12 +103,11 @@ class Known:
     such number raises IndexError.
     """
 
-    def __init__(self, wiring: Wiring, shapes: dict[str, Shape]) -> None:
-        """`shapes` are those of the programs met so far, by their ids."""
+    def __init__(self, wiring: Wiring) -> None:
         self.nodes = wiring.nodes
         self.woken = _Woken(wiring)
         """Whom an update of each stream wakes."""
-        self.shapes = _Shapes(wiring, shapes)
+        self.shapes = _Shapes(wiring)
         """What the outputs of each composite look like; None for streams that are only read."""
         self.step = int(any(each.by_input for each in wiring.nodes))
         """By how much an output may be newer than all that went in: who goes by its inputs
@@ -127,20 +125,13 @@ class _Woken(dict[int, Woken]):
 
 
 class _Shapes(dict[int, Shape | None]):
-    def __init__(self, wiring: Wiring, shapes: dict[str, Shape]) -> None:
-        self._nodes, self._shapes = wiring.nodes, shapes
+    def __init__(self, wiring: Wiring) -> None:
+        self._nodes = wiring.nodes
 
     def __missing__(self, number: int) -> Shape | None:
-        found = self[number] = _shape(self._nodes[number].code, self._shapes)
+        code = self._nodes[number].code
+        found = self[number] = None if code is None else shape_of(code)
         return found
-
-
-def _shape(program: Program | None, shapes: dict[str, Shape]) -> Shape | None:
-    if program is None:
-        return None
-    if program.id not in shapes:
-        shapes[program.id] = Shape(program)
-    return shapes[program.id]
 
 
 _decode = msgspec.json.Decoder(list[_Part]).decode

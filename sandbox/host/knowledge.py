@@ -11,7 +11,6 @@ from cachetools import LRUCache
 from sandbox.encoding import encode_program, encode_wiring
 from sandbox.host.frames import is_step, woken
 from sandbox.host.grown import Known
-from sandbox.host.outputs import Shape
 from sandbox.program import Program
 from sandbox.trees import Call, Wiring
 
@@ -67,7 +66,6 @@ class Knowledge:
         self._wirings: dict[str, _Wired] = {}
         self._programs: dict[str, int] = {}
         self._defined: set[str] = set()
-        self._shapes: dict[str, Shape] = {}
         self._begun: dict[str, int] = {}
         """Of wirings that the worker has in part, how many portions."""
         self._bytes = self._largest = 0
@@ -107,7 +105,7 @@ class Knowledge:
         """Note that the worker has the wiring from now on."""
         self._begun.pop(wiring.id, None)
         self._wirings[wiring.id] = _Wired(
-            Known(wiring, self._shapes),
+            Known(wiring),
             dict(programs_of(wiring)),
         )
         size = memory(wiring)

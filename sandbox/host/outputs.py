@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -32,18 +33,15 @@ _SCALARS: dict[str, Any] = {
 }
 
 
-class Shape:
-    """A shape reads the outputs of one program, many at a time."""
+_Told = tuple[tuple[str, str, str | None], ...]
+"""Name, type and unit of each channel."""
 
-    def __init__(self, program: Program) -> None:
-        function = program.dialect == "function"
-        self._channels = {
-            well_formed(each.name): _channel(
-                normal_type(each.type),
-                well_formed(each.unit) if function and each.unit is not None else None,
-            )
-            for each in program.channels
-        }
+
+class Shape:
+    """A shape reads the outputs of programs that tell the same channels, many at a time."""
+
+    def __init__(self, told: _Told) -> None:
+        self._channels = {name: _channel(kind, unit) for name, kind, unit in told}
         plain = all(_is_plain(name) for name in self._channels)
         output: Any = _output(self._channels if plain else None)
         self._decoder = msgspec.json.Decoder(list[output])
@@ -72,6 +70,28 @@ class Shape:
                 raise MalformedAnswer("not the program's channels")
             for name, kind in self._channels.items():
                 msgspec.json.decode(each.channels[name], type=kind)
+
+
+_shapes: WeakValueDictionary[_Told, Shape] = WeakValueDictionary()
+"""Those that somebody has. Each is two classes: some kilobytes, and thousands of tenants have the
+same."""
+
+
+def shape_of(program: Program) -> Shape:
+    """Return what the outputs of a program look like; the same one for all that are alike."""
+    function = program.dialect == "function"
+    told = tuple(
+        (
+            well_formed(each.name),
+            normal_type(each.type),
+            well_formed(each.unit) if function and each.unit is not None else None,
+        )
+        for each in program.channels
+    )
+    found = _shapes.get(told)
+    if found is None:
+        found = _shapes[told] = Shape(told)
+    return found
 
 
 def is_one_line(text: bytes) -> bool:

@@ -69,7 +69,7 @@ def decoded(*answers: Any, calls: Sequence[Call] = (CALL,)) -> list[Part]:
         for each in answers
     ]
     raw = b"[%b]" % b",".join(texts)
-    return decode_grown(raw, calls, [Known(each.wiring, {}) for each in calls])
+    return decode_grown(raw, calls, [Known(each.wiring) for each in calls])
 
 
 MADE, ENDED, TICKS, FAILED = range(4)

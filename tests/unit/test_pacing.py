@@ -18,13 +18,13 @@ from ingest.pacing import (
     LEAST,
     MAX_SECONDS,
     MAX_TENANTS,
-    SLICE_SECONDS,
     Pacing,
 )
 from ingest.progress import Awaited, Ended, How
 from ingest.updates import LARGE_BYTES, Offered, Outcome, Sent, Taken, Unread, weight
 from servioticy.domain.batches.items import Item
 from servioticy.domain.model import SensorUpdate, StreamRef, Timestamp
+from servioticy.domain.slices import CONTESTED_SECONDS
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Address
 
@@ -85,19 +85,19 @@ def test_what_comes_at_once_takes_a_slice_of_time() -> None:
     """Fewer where a thousand took longer, and more again where they do not."""
     waits = Waits(0)
     assert waits.sends(AT_ONCE) == AT_ONCE
-    waits.takes = 4 * SLICE_SECONDS
+    waits.takes = 4 * CONTESTED_SECONDS
     assert waits.sends(AT_ONCE // 4 - 1) == AT_ONCE / 4
     assert waits.sends(0, 2) == AT_ONCE
     assert waits.sends(1) == 1
     assert len(waits.asked) == 1
-    waits.takes = SLICE_SECONDS
+    waits.takes = CONTESTED_SECONDS
     assert waits.sends(AT_ONCE // 4) == AT_ONCE / 4, "that is what fits"
     waits.takes = 0
     assert waits.sends(AT_ONCE // 2) == AT_ONCE / 2
     waits.takes = 1.0
-    assert waits.sends(1) == AT_ONCE / 2 * SLICE_SECONDS / MAX_SECONDS
+    assert waits.sends(1) == AT_ONCE / 2 * CONTESTED_SECONDS / MAX_SECONDS
     waits.sends(AT_ONCE)
-    assert waits.sends(1) == AT_ONCE * SLICE_SECONDS / MAX_SECONDS
+    assert waits.sends(1) == AT_ONCE * CONTESTED_SECONDS / MAX_SECONDS
     waits.sends(LEAST)
     waits.sends(AT_ONCE // 5)
     assert waits.sends(1) == LEAST

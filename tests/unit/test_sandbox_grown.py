@@ -224,7 +224,7 @@ def test_what_does_not_fit_is_garbage(change: Wrong) -> None:
 def test_what_is_no_answer_to_the_call_is_garbage(raw: bytes) -> None:
     """As many answers as calls, and nothing after them."""
     with pytest.raises(MalformedAnswer):
-        decode_grown(raw, [CALL], [Known(WIRING, {})])
+        decode_grown(raw, [CALL], [Known(WIRING)])
 
 
 @pytest.mark.parametrize("text", [b'"\\ud800"', b'"\xff"', b'"a\nb"'])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
+
 import msgspec
 import pytest
 
 from sandbox import ChannelCode, Program
 from sandbox.host.answers import MalformedAnswer
-from sandbox.host.outputs import MAX_OUTPUT_BYTES, Shape
+from sandbox.host.outputs import MAX_OUTPUT_BYTES, shape_of
 
 CHANNELS = (ChannelCode("t", "1", "number"), ChannelCode("s", "1", "String", "m"))
 PROGRAM = Program("p", "function", ("a",), CHANNELS)
@@ -15,7 +17,7 @@ GOOD = b'{"channels":{"t":{"current-value":1},"s":{"current-value":"","unit":"m"
 
 
 def check(document: bytes, program: Program = PROGRAM, timestamp: int = 5) -> None:
-    Shape(program).check([msgspec.Raw(document)], [timestamp])
+    shape_of(program).check([msgspec.Raw(document)], [timestamp])
 
 
 def check_value(kind: str, value: bytes) -> None:
@@ -146,10 +148,27 @@ def test_an_expression_has_no_unit() -> None:
 
 def test_one_wrong_output_among_many_is_found() -> None:
     """They are looked at together."""
-    shape = Shape(PROGRAM)
+    shape = shape_of(PROGRAM)
     documents = [msgspec.Raw(GOOD.replace(b":5}", b":%d}" % at)) for at in (5, 6, 7)]
     shape.check(documents, [5, 6, 7])
 
     for wrong in ([5, 7, 6], [5, 6, 8], [5, 6], [5, 6, 7, 8]):
         with pytest.raises(MalformedAnswer):
             shape.check(documents, wrong)
+
+
+def test_programs_that_tell_the_same_channels_have_one_shape_while_somebody_has_it() -> None:
+    shape = shape_of(PROGRAM)
+    alike = Program("another", "function", ("b",), (ChannelCode("t", "2", "number"), CHANNELS[1]))
+    assert shape_of(alike) is shape
+    for told in (
+        (ChannelCode("t", "1", "number"), ChannelCode("s", "1", "String", "km")),
+        (ChannelCode("t", "1", "string"), CHANNELS[1]),
+        (ChannelCode("u", "1", "number"), CHANNELS[1]),
+        CHANNELS[:1],
+    ):
+        assert shape_of(Program("p", "function", ("a",), told)) is not shape
+
+    gone = weakref.ref(shape)
+    del shape
+    assert gone() is None, "a tenant may think of any number"

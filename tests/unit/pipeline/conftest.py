@@ -58,7 +58,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.fixture(autouse=True, scope="session")
 def _no_component_waits_until_it_is_loaded() -> None:
     """What is put off is not taken up by a test that does not expect it: see test_loading."""
-    components.LOADING_SECONDS = components.CONTESTED_LOADING_SECONDS = math.inf
+    components.LOADING_SECONDS = components.CONTESTED_SECONDS = math.inf
 
 
 @pytest.fixture(scope="session")

@@ -63,7 +63,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     sizes = {id_: len(text) for (id_, _version), text in made.state.definitions.items()}
     monkeypatch.setattr(partition_store, "UNDERSTOOD_AT_ONCE", sizes["small"])
     monkeypatch.setattr(defining, "CONTESTED_DOCUMENTS_BYTES", sizes["small"])
-    monkeypatch.setattr(late, "CONTESTED_LOADING_SECONDS", 0.0)
+    monkeypatch.setattr(late, "CONTESTED_SECONDS", 0.0)
     assert sizes["large"] > sizes["small"]
     return made
 

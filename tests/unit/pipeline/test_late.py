@@ -460,7 +460,7 @@ def test_who_comes_with_a_burst_is_seen_before_it_is_computed(world: World) -> N
     assert happened.index(both_tenants) < happened.index("run")
 
 
-@pytest.mark.parametrize(("contested", "late"), [(True, 23), (False, 0)])
+@pytest.mark.parametrize(("contested", "late"), [(True, 27), (False, 0)])
 def test_the_rest_of_a_burst_is_put_off(world: World, *, contested: bool, late: int) -> None:
     """Trees of 8 ms are not slow, but thirty of them would hold up others batch after batch."""
     world.shares.each = lambda _tenant: 0.008

@@ -243,7 +243,7 @@ def test_no_more_than_there_is_room_for_is_loaded_in_part(
 @contextlib.contextmanager
 def slowly() -> Iterator[None]:
     """As little as can be is loaded between two batches, whoever is active."""
-    names = ("LOADING_SECONDS", "CONTESTED_LOADING_SECONDS")
+    names = ("LOADING_SECONDS", "CONTESTED_SECONDS")
     with mock.patch.multiple(components, **dict.fromkeys(names, 1e-9)):
         yield
 

@@ -54,7 +54,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
-    monkeypatch.setattr(late, "CONTESTED_LOADING_SECONDS", 0.0)
+    monkeypatch.setattr(late, "CONTESTED_SECONDS", 0.0)
     monkeypatch.setattr(
         MemoryPartitionStore, "swapped", lambda store, job, **how: made.swapped(store, job, **how)
     )

@@ -50,7 +50,7 @@ def documents_are_large(are_large: bool) -> Iterator[None]:
     with (
         patch.object(partition_store, "UNDERSTOOD_AT_ONCE", 0),
         patch.object(defining, "CONTESTED_DOCUMENTS_BYTES", 0),
-        patch.object(late, "CONTESTED_LOADING_SECONDS", 0.0),
+        patch.object(late, "CONTESTED_SECONDS", 0.0),
     ):
         yield
 
