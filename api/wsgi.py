@@ -16,7 +16,6 @@ from api.updates_lane import UpdatesLane
 from ingest.progress import Progress
 from ingest.sharing import Sharing
 from servioticy import bootstrap
-from servioticy.apart.answering import NICE
 from servioticy.forgetting import Forgetting
 from servioticy.settings import Settings
 from servioticy.storage.rates import PostgresRates
@@ -25,7 +24,7 @@ from servioticy.storage.roles import Role
 
 def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     """Connect and wire: the application, what reads that wait ask, the lane of updates, quotas."""
-    pool = bootstrap.sandbox_pool(settings, nice=NICE)  # it only looks at documents
+    pool = bootstrap.sandbox_pool(settings)  # it only looks at documents
     ports = bootstrap.ports(settings)
     searches = SearchesApart(searching_process(settings))
     trials = TrialsApart(trying_process(settings))

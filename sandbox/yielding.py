@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 AUTOGROUP = Path("/proc/self/autogroup")
+NICE = 5
+"""Of what computes for tenants: who waits for the programs that answer comes first."""
 LEAST = 19
 """Of all priorities."""
 TRIES, PAUSE_SECONDS = 30, 0.05
@@ -21,6 +23,16 @@ def yield_to_others(nice: int) -> None:
     """
     os.nice(nice)
     if nice and os.getsid(0) == os.getpid():
+        _yield_session(nice)
+
+
+def lead_a_session(nice: int) -> None:
+    """Be a session of our own from now on, which yields by so much.
+
+    In one with others we would have what they leave of the part of all.
+    """
+    os.setsid()
+    if nice:
         _yield_session(nice)
 
 

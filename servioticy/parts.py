@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from sandbox import SandboxOptions, SandboxPool
+from sandbox.yielding import NICE
 from servioticy.embedded import javascript
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings
@@ -42,7 +43,7 @@ def sandbox_pool(
     *,
     engine: str | None = None,
     max_workers: int | None = None,
-    nice: int = 0,
+    nice: int = NICE,
     heap_mib: int = 64,
 ) -> SandboxPool:
     """Make a pool of sandbox processes as the settings describe it; they start when it is used.

@@ -17,6 +17,7 @@ import orjson
 from sandbox import protocol
 from sandbox.encoding import program_of
 from sandbox.guest.compile import Compiler
+from sandbox.guest.confinement import SAME_USER
 from sandbox.guest.engines import (
     PROGRAM,
     Engine,
@@ -30,7 +31,7 @@ from sandbox.guest.engines import (
 from sandbox.guest.layers import Outside, enclose, unprotected
 from sandbox.guest.limits import LimitRefused
 from sandbox.guest.policy import Checker
-from sandbox.yielding import take_what_is_left
+from sandbox.yielding import lead_a_session, take_what_is_left
 
 PROBE_SECONDS = 0.1
 
@@ -119,6 +120,8 @@ class Shared:
     realm: bytes
     rules: bytes
     outside: Outside
+    nice: int
+    """How much lower their priority is than that of other programs."""
 
 
 def serve(connection: socket.socket, shared: Shared, parent: int, service: Service) -> None:
@@ -135,8 +138,11 @@ def serve(connection: socket.socket, shared: Shared, parent: int, service: Servi
         return Checker(engine, shared.rules) if service.checks else Worker(engine, shared.realm)
 
     try:
+        # While the machine's /proc is there.
         if service.is_patient:
-            take_what_is_left()  # while the machine's /proc is there
+            take_what_is_left()
+        elif shared.outside.becoming != SAME_USER:  # who is not root changes few sessions a second
+            lead_a_session(shared.nice)
         worker, layers = enclose(parent, shared.outside, make)
         lack = "" if service.unprotected else unprotected(layers)
         if lack:

@@ -37,7 +37,8 @@ def main(
     heap = int(heap_mib) * engines.MEBIBYTE
     outside = layers.leave(heap)
     folder = Path(javascript)
-    shared = Shared(engines.load(engine, folder, heap), realm(clock), rules(folder), outside)
+    loaded = engines.load(engine, folder, heap)
+    shared = Shared(loaded, realm(clock), rules(folder), outside, int(nice))
     gc.collect()
     gc.freeze()
     while True:

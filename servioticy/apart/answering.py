@@ -13,10 +13,7 @@ import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
-from sandbox.yielding import yield_to_others
-
-NICE = 5
-"""Whoever waits for the process that asks comes first."""
+from sandbox.yielding import NICE, yield_to_others
 
 
 def serve(answer: Callable[[bytes], bytes], nice: int = NICE) -> None:

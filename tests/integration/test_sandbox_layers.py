@@ -14,6 +14,7 @@ from sandbox_pools import JAVASCRIPT, a_pool
 
 from sandbox import InfraError
 from sandbox.guest.confinement import OTHER_USER
+from sandbox.host.worker_client import WorkerClient
 
 ALL = {"limits", "network", "files", "user", "privileges", "seccomp"}
 
@@ -144,6 +145,28 @@ def test_workers_have_the_priority_that_is_wanted(engine: str) -> None:
             assert os.getpriority(os.PRIO_PROCESS, worker.pid) == min(19, own + nice)
         finally:
             pool.close()
+
+
+AUTOGROUP = Path("/proc/self/autogroup")
+root = pytest.mark.skipif(
+    os.getuid() != 0, reason="only root changes as many sessions as it wants"
+)
+
+
+@root
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="Linux does not group by session")
+@pytest.mark.parametrize(("is_patient", "nice"), [(False, 3), (True, 19)])
+def test_each_worker_is_a_session_that_yields(*, is_patient: bool, nice: int) -> None:
+    """A tenant's script leaves all programs their parts of the processor, and other tenants'."""
+    pool = a_pool(nice=3)
+    worker = WorkerClient(pool._zygote, is_patient=is_patient).ready()
+    try:
+        said = Path(f"/proc/{worker.pid}/autogroup").read_text()
+        assert os.getsid(worker.pid) == worker.pid
+        assert said.split()[-1] == str(nice)
+    finally:
+        worker.kill()
+        pool.close()
 
 
 @engines

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import SandboxOptions
+from sandbox.yielding import NICE
 from servioticy import bootstrap, parts
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings, changed
@@ -33,12 +34,17 @@ def test_a_sandbox_is_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> No
         sandbox_engine="quickjs",
     )
     bootstrap.sandbox_pool(settings)
-    bootstrap.sandbox_pool(settings, engine="v8", max_workers=9, nice=5)
+    bootstrap.sandbox_pool(settings, engine="v8", max_workers=9, nice=0)
 
     described = SandboxOptions(
-        budget_ms=7, budget_ms_per_update=0.5, max_workers=3, unprotected=True, engine="quickjs"
+        budget_ms=7,
+        budget_ms_per_update=0.5,
+        max_workers=3,
+        unprotected=True,
+        engine="quickjs",
+        nice=NICE,
     )
-    other = replace(described, engine="v8", max_workers=9, nice=5)
+    other = replace(described, engine="v8", max_workers=9, nice=0)
     assert made == [(Path("quickjs"), described), (Path("v8"), other)]
 
 
