@@ -42,7 +42,8 @@ HALF_BODY_SECONDS = 5.0
 LONG_THREADS = 4
 """For searches, aggregates and exports: they compute, and each that does slows updates down."""
 LARGE_THREADS = 4
-"""For changes with large bodies: while one is parsed, or its code looked at, its thread waits."""
+"""For changes with large bodies, one of a tenant at a time: several that are read at once have the
+loop wait for each of them whenever it goes on, and their code is looked at one by one anyway."""
 
 CLOSING_SECONDS = 2.0
 SWEEP_SECONDS = 0.25
@@ -70,13 +71,14 @@ class Edge:
         self._most_connections = settings.api.connections
         self._threads: list[Threads] = []
         of_claims = changed(settings, api_queue=settings.api.claim_queue)
+        one_each = changed(settings, api_share=1 / LARGE_THREADS)
         self._pools = {
             "updates": self._lane("updates", settings.api.update_threads, settings),
             "batches": self._pool("batches", settings.api.batch_threads, settings),
             "reads": self._pool("reads", settings.api.read_threads, settings),
             "long": self._pool("long", LONG_THREADS, settings),
             "changes": self._pool("changes", settings.api.change_threads, settings),
-            "large": self._pool("large", LARGE_THREADS, settings),
+            "large": self._pool("large", LARGE_THREADS, one_each),
             "claims": self._pool("claims", settings.api.claim_threads, of_claims),
         }
         self._date = (0, "")

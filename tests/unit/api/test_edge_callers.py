@@ -51,15 +51,16 @@ def test_large_documents_of_everybody_take_no_thread_of_small_ones(
 ) -> None:
     """Looking at the code of one may take ten seconds, where others have the processor."""
     serving = serve(api_change_threads=1, max_body_bytes=LARGE_BYTES)
-    serving.introduce("a", "b", "c")
+    serving.introduce("a", "b", "c", "d", "e")
     app.inside.clear()
     app.blocks.add("large")
     blocked = [serving.connection() for _ in range(2 * LARGE_THREADS)]
     for number, each in enumerate(blocked):
-        each.request("PUT", "/large", b"x" * LARGE_BYTES, {"Authorization": "ab"[number % 2]})
+        each.request("PUT", "/large", b"x" * LARGE_BYTES, {"Authorization": "abcd"[number // 2]})
     until(lambda: len(app.inside) >= LARGE_THREADS)
 
-    assert serving.ask("/small", "c", "PUT").read() == b"small"
+    assert serving.ask("/small", "e", "PUT").read() == b"small"
+    assert sorted(app.inside) == ["a", "b", "c", "d", "e"]  # one of each
     app.gate.set()
     assert [each.getresponse().status for each in blocked] == [200] * 2 * LARGE_THREADS
 
