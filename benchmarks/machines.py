@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks import processes
@@ -24,12 +25,20 @@ REGISTERED = "Successfully registered with master"
 class Machine:
     """A program and all below it: what a machine would be that dies."""
 
-    def __init__(self, words: list[str], settings: Settings, log: Path) -> None:
+    def __init__(
+        self,
+        words: list[str],
+        environment: Mapping[str, str],
+        log: Path,
+        folder: Path | None = None,
+    ) -> None:
+        """`words` are its command; it works in a folder, else in ours."""
         self._log = log
         with log.open("ab") as out:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "command.cli", *words, "--data", str(log.parent)],
-                env={**os.environ, **to_environment(settings)},
+                words,
+                env=dict(environment),
+                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -61,6 +70,12 @@ class Machine:
         for each in reversed(processes.tree(self._process.pid)):
             send(each, signal.SIGKILL)
         self._process.wait()
+
+
+def ours(words: list[str], settings: Settings, log: Path) -> Machine:
+    """Return one that runs a command of `servioticy`."""
+    command = [sys.executable, "-P", "-m", "command.cli", *words, "--data", str(log.parent)]
+    return Machine(command, {**os.environ, **to_environment(settings)}, log)
 
 
 class SparkMachines:
@@ -101,7 +116,7 @@ class SparkMachines:
 
     def _start_master(self) -> Machine:
         words = ["spark", "master", "--port", str(self._port)]
-        machine = Machine(words, self.settings, self._log("master"))
+        machine = ours(words, self.settings, self._log("master"))
         machine.wait_for("I have been elected leader")
         return machine
 
@@ -110,7 +125,7 @@ class SparkMachines:
         words = ["spark", "worker", *place, self.settings.spark.master]
         # It knows of the platform only what it is told by the pipeline.
         own = changed(Settings(), spark_secret=self.settings.spark.secret)
-        return Machine(words, own, self._log(f"worker-{number}"))
+        return ours(words, own, self._log(f"worker-{number}"))
 
     def _log(self, name: str) -> Path:
         folder = self._folder / name

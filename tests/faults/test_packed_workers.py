@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -17,17 +16,19 @@ from pathlib import Path
 
 import pytest
 from lone_pipeline import SECONDS, Ground, Pipeline
+from pipelines_elsewhere import ground, pipeline, spark_machines
 from replays import UPDATES, Replay
 from running_platform import until
 
-from benchmarks import processes
-from benchmarks.machines import SparkMachines, below, send
+from benchmarks.machines import Machine, SparkMachines, below
 from command.packing import packed
 from command.packing.installed import HERE
 from pipeline.spark import standalone
 from servioticy.embedded import java, unprivileged
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.settings import Settings, changed, load
+
+__all__ = ["ground", "pipeline"]
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -36,11 +37,10 @@ EXECUTOR = "CoarseGrainedExecutorBackend"
 DAEMON = "-m pipeline.spark.daemon"
 
 
-class BareWorker:
+class BareWorker(Machine):
     """A worker of Spark on a machine that has nothing of ours."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
-        self.log = folder / "log"
         place = standalone.Place("127.0.0.2", 0, folder / "work")
         own = changed(Settings(), spark_secret=settings.spark.secret)
         master = settings.spark.master
@@ -56,25 +56,8 @@ class BareWorker:
         user = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
         outside = ("unshare", "--user", "--map-root-user", "--mount", "--")
         words = [*outside, "sh", "-ec", _hiding(own, here), "sh", *user]
-        with self.log.open("wb") as out:
-            self._process = subprocess.Popen(
-                [*words, *(each.replace(here, there) for each in command)],
-                env=kept,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
-
-    def below(self, words: str) -> list[int]:
-        """Its processes whose command has these words."""
-        return below(self._process.pid, words)
-
-    def kill(self) -> None:
-        """End all of it."""
-        for each in reversed(processes.tree(self._process.pid)):
-            send(each, signal.SIGKILL)
-        self._process.wait()
+        moved = [each.replace(here, there) for each in command]
+        super().__init__([*words, *moved], kept, folder / "log", folder)
 
 
 def _hiding(settings: Settings, spark: str) -> str:
@@ -100,47 +83,16 @@ def machines(
         pytest.skip("this machine lets us make no mount namespaces to hide the checkout in")
     folder = tmp_path_factory.mktemp("packed")
     packed.pack(load(), folder / "environment.tar.gz")
-    settings = load(
-        overrides={
-            "dsn": module_dsn,
-            "bootstrap_servers": real_kafka.bootstrap_servers,
-            "topic_prefix": "packed-",
-            "spark_archive": str(folder / "environment.tar.gz"),
-        }
-    )
-    found = SparkMachines(settings, folder, 0)
-    yield found
-    found.kill()
-
-
-@pytest.fixture(scope="module")
-def worker(
-    machines: SparkMachines, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[BareWorker]:
-    found = BareWorker(machines.settings, tmp_path_factory.mktemp("bare"))
-    yield found
-    found.kill()
-
-
-@pytest.fixture(scope="module")
-def ground(machines: SparkMachines) -> Iterator[Ground]:
-    found = Ground(machines.settings)
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
-def pipeline(
-    ground: Ground, worker: BareWorker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Pipeline]:
-    running = Pipeline(ground.settings, tmp_path_factory.mktemp("pipeline") / "log")
-    yield running
-    running.kill()
+    archive = str(folder / "environment.tar.gz")
+    with spark_machines(module_dsn, real_kafka, folder, 0, spark_archive=archive) as found:
+        found.workers.append(BareWorker(found.settings, tmp_path_factory.mktemp("bare")))
+        yield found
 
 
 def test_it_computes_by_what_is_packed_and_by_nothing_else(
-    ground: Ground, pipeline: Pipeline, worker: BareWorker
+    ground: Ground, pipeline: Pipeline, machines: SparkMachines
 ) -> None:
+    (worker,) = machines.workers
     replay = Replay(ground)
     replay.send()
     replay.finish()
@@ -155,14 +107,13 @@ def test_it_computes_by_what_is_packed_and_by_nothing_else(
 
 
 def test_an_executor_that_dies_gets_it_again(
-    ground: Ground, pipeline: Pipeline, worker: BareWorker
+    ground: Ground, pipeline: Pipeline, machines: SparkMachines
 ) -> None:
     """Into another folder, and nothing is lost."""
     replay = Replay(ground)
     replay.send(UPDATES // 2)
     until(lambda: ground.progress()[0] > replay.first_offset, SECONDS)
-    for each in worker.below(EXECUTOR):
-        send(each, signal.SIGKILL)
+    machines.signal(EXECUTOR, signal.SIGKILL)
     killed, before = time.monotonic(), ground.progress()[0]
     replay.send(UPDATES - UPDATES // 2, first=UPDATES // 2)
     until(lambda: ground.progress()[0] > before, SECONDS)

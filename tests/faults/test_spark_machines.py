@@ -12,12 +12,14 @@ from functools import partial
 import pytest
 from faults.test_exactly_once import Expected
 from lone_pipeline import SECONDS, Emitted, Ground, Pipeline
+from pipelines_elsewhere import ground, pipeline, spark_machines
 from replays import UPDATES, Replay
 from running_platform import until
 
 from benchmarks.machines import SparkMachines, below, send
 from servioticy.embedded.kafka import EmbeddedKafka
-from servioticy.settings import load
+
+__all__ = ["ground", "pipeline"]
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -30,25 +32,10 @@ VICTIMS = ("an executor", "the workers' machines", "the driver and the master")
 def machines(
     module_dsn: str, real_kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkMachines]:
-    settings = load(
-        overrides={
-            "dsn": module_dsn,
-            "bootstrap_servers": real_kafka.bootstrap_servers,
-            "topic_prefix": "spark-machines-",
-            "max_batch_updates": 20,
-            "tenant_share": 1.0,
-        }
-    )
-    found = SparkMachines(settings, tmp_path_factory.mktemp("machines"), 2)
-    yield found
-    found.kill()
-
-
-@pytest.fixture(scope="module")
-def ground(machines: SparkMachines) -> Iterator[Ground]:
-    found = Ground(machines.settings)
-    yield found
-    found.close()
+    own = {"max_batch_updates": 20, "tenant_share": 1.0}
+    folder = tmp_path_factory.mktemp("machines")
+    with spark_machines(module_dsn, real_kafka, folder, 2, **own) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +43,6 @@ def emitted(ground: Ground) -> Iterator[Emitted]:
     reader = Emitted(ground)
     yield reader
     reader.close()
-
-
-@pytest.fixture(scope="module")
-def pipeline(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
-    running = Pipeline(ground.settings, tmp_path_factory.mktemp("pipeline") / "log")
-    yield running
-    running.kill()
 
 
 @pytest.fixture(scope="module")
