@@ -4,11 +4,15 @@ Postgres, the broker of the log and 1, 2 and 4 processes of the broker run. Each
 has a stream, a durable subscription to it, and a client, at the processes in turn: so of most of
 them one process delivers, and another one hands on. The benchmark emits updates as the pipeline
 does, at a steady rate. What the processes take while nothing is emitted is taken off.
+
+With `--together` all tenants are such that one process delivers to them, as if they were not
+shared.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import threading
@@ -21,6 +25,7 @@ from benchmarks import ground
 from benchmarks.delivery.emitting import STREAM, Emitted, Emitting, Running
 from benchmarks.mqtt import Client
 from servioticy import bootstrap
+from servioticy.domain.feed_slots import SLOTS, of_tenant, slot_of
 from servioticy.embedded import tcp_ports as ports
 from servioticy.ports.cursors import StoredCursor, write_cursor
 from servioticy.settings import Settings, changed, to_environment
@@ -40,20 +45,25 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--tenants", type=int, default=24, help="each with a topic and a client")
     parser.add_argument("--rate", type=float, default=500.0, help="updates a second")
     parser.add_argument("--seconds", type=float, default=8.0, help="of each measurement")
+    parser.add_argument("--together", action="store_true", help="one process delivers to all")
     options = parser.parse_args(arguments)
     with ground.stores(settings) as stores:
         emitting = Emitting(stores.settings)
-        topics = [
-            _subscribed(stores.settings, each)
-            for number in range(options.tenants)
-            for each in emitting.create(f"bench-{number}", [f"bench-{number}"])
-        ]
+        slots = SLOTS // max(options.processes) if options.together else SLOTS
+        topics = _topics(stores.settings, emitting, options.tenants, slots)
         for number in options.processes:
             before = os.getloadavg()[0]
             with _running(stores, number) as running:
                 told = _measure(running, emitting, topics, options.rate, options.seconds)
             load = f"load {before:.1f}, {os.getloadavg()[0]:.1f}"
             print(f"{number} processes: {told}; {load}", flush=True)
+
+
+def _topics(settings: Settings, emitting: Emitting, tenants: int, slots: int) -> list[Emitted]:
+    """Return one of each of so many tenants, of those that are in the first slots."""
+    made = (emitting.create(f"bench-{n}", [f"bench-{n}"])[0] for n in itertools.count())
+    chosen = (each for each in made if slot_of(of_tenant(each.tenant), SLOTS) < slots)
+    return [_subscribed(settings, each) for each in itertools.islice(chosen, tenants)]
 
 
 def _subscribed(settings: Settings, to: Emitted) -> Emitted:
