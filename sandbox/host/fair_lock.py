@@ -15,12 +15,15 @@ class FairLock:
 
     The thread that releases a common lock can have it again at once. So a long piece of work
     in many small parts would keep everybody else waiting to its end. It goes round among those who
-    ask, whatever the number of their threads: of these the one that came first is first.
+    ask, whatever the number of their threads: whoever has had it comes behind all who wait when it
+    is released, with all its threads, of which the one that came first is first.
     """
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._held = False
+        self._holder: Hashable = None
+        """Who has it, or had it last."""
         self._waiting: OrderedDict[Hashable, deque[threading.Event]] = OrderedDict()
 
     @contextmanager
@@ -35,7 +38,7 @@ class FairLock:
     def _acquire(self, who: Hashable, allowance: Allowance) -> None:
         with self._guard:
             if not self._held:
-                self._held = True
+                self._held, self._holder = True, who
                 return
             mine = threading.Event()
             self._waiting.setdefault(who, deque()).append(mine)
@@ -60,10 +63,12 @@ class FairLock:
 
     def _release(self) -> None:
         with self._guard:
+            if self._holder in self._waiting:
+                self._waiting.move_to_end(self._holder)
             if not self._waiting:
                 self._held = False
                 return
-            who, own = self._waiting.popitem(last=False)
+            self._holder, own = next(iter(self._waiting.items()))
             own.popleft().set()
-            if own:
-                self._waiting[who] = own  # behind all others
+            if not own:
+                del self._waiting[self._holder]

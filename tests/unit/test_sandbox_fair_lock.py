@@ -53,7 +53,34 @@ def test_it_goes_round_whatever_the_number_of_threads() -> None:
     for each in waiting:
         each.join()
 
-    assert order == ["many", "few", *["many"] * 4]
+    assert order == ["few", *["many"] * 5]
+
+
+def test_it_goes_round_among_those_who_ask_again() -> None:
+    """Whose threads wait while it has a turn is behind the other one, which asks again after it."""
+    lock = FairLock()
+    order: list[str] = []
+    turns, threads = 40, ["many"] * 5 + ["few"]
+    workers: list[threading.Thread] = []
+
+    def waiting() -> int:
+        return sum(map(len, lock._waiting.values()))
+
+    def again(name: str) -> None:
+        while len(order) < turns:
+            with lock.held(name, Allowance()):
+                order.append(name)
+                until(lambda: waiting() == len(threads) - 1 or len(order) >= turns)
+
+    with lock.held("another", Allowance()):
+        for name in threads:
+            workers.append(threading.Thread(target=again, args=(name,)))
+            workers[-1].start()
+            until(lambda: waiting() == len(workers))
+    for each in workers:
+        each.join()
+
+    assert order[:turns] == ["many", "few"] * (turns // 2)
 
 
 def test_a_lock_that_does_not_come_in_time_is_given_up() -> None:
