@@ -48,8 +48,8 @@ FORGETS = 3
 """Parts of the time until all is idle, of which one is until programs forget who is silent: so it
 is not ten minutes that one has to wait."""
 WARM = 100
-"""Tenants that come before, more than may have processes of the sandbox at once: what programs load
-for the first ones, and keep ready for so many, is nobody's."""
+"""Tenants that come before, more than may have processes of the sandbox at once: what programs
+load for the first ones, and keep ready for so many, is nobody's."""
 
 
 class Tenant(NamedTuple):

@@ -47,6 +47,8 @@ loop wait for each of them whenever it goes on, and their code is looked at one 
 
 CLOSING_SECONDS = 2.0
 SWEEP_SECONDS = 0.25
+MOST_CHARGED_SECONDS = 0.2
+"""For one request of a stranger: the porch rests a second then, which others who come wait for."""
 PAUSE_SECONDS = 0.1
 """Who asks for too much waits so long for the answer: one connection cannot ask for ever more."""
 
@@ -284,8 +286,9 @@ class Edge:
 
         def done(result: Any) -> None:
             self._note(request.head, result)
-            if is_strangers:  # it has taken that from the loop, too: one thread computes at a time
-                self.porch.charge(taken)
+            if is_strangers and not _is_named(result):
+                # It has taken that from the loop, too: one thread computes at a time.
+                self.porch.charge(min(taken, MOST_CHARGED_SECONDS))
             client.answered(request, result)
 
         now, begun = self._loop.time(), waited is not None
@@ -318,6 +321,11 @@ class Edge:
         """Return the answer to a request that nobody works on."""
         headers, body = refusal(status, message, exceeded)
         return Answer(status_line(status), headers, body)
+
+
+def _is_named(result: Any) -> bool:
+    """Tell whether the application has found out whose request it was."""
+    return isinstance(result, Answer | NotStoredYet | Sent) and result.caller is not None
 
 
 def _token(head: Head) -> str:

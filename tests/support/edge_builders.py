@@ -76,6 +76,8 @@ class Told:
         name = environ["PATH_INFO"].rpartition("/")[2]
         body = environ["wsgi.input"].read()
         self.inside.append(token)
+        if name == "works":
+            until_used(WORK_SECONDS)
         if token in self.revoked:
             start_response("403 FORBIDDEN", [("Content-Length", "0")])
             return []
@@ -85,8 +87,6 @@ class Told:
             raise RuntimeError("a mistake of ours")
         if name in self.blocks:
             self.gate.wait(SECONDS)
-        if name == "works":
-            until_used(WORK_SECONDS)
         if name == "routed":
             environ[ROUTE] = "/<service_object>"
         if name == "waits" and WAITED not in environ:

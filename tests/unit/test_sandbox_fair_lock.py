@@ -57,7 +57,7 @@ def test_it_goes_round_whatever_the_number_of_threads() -> None:
 
 
 def test_it_goes_round_among_those_who_ask_again() -> None:
-    """Whose threads wait while it has a turn is behind the other one, which asks again after it."""
+    """Who has had a turn is behind the other one with all its threads, however many wait."""
     lock = FairLock()
     order: list[str] = []
     turns, threads = 40, ["many"] * 5 + ["few"]

@@ -6,9 +6,10 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from edge_builders import SECONDS, WORK_SECONDS, Serving, everything
+from edge_builders import SECONDS, WORK_SECONDS, Serving, Told, everything
 from waiting import until
 
+from api.edge import edge
 from api.edge.connection import MAX_DRAINED, State
 from servioticy.doors.porch import Porch
 
@@ -88,20 +89,50 @@ def test_who_shows_a_good_token_does_not_wait_for_those_who_show_none(
 
 @pytest.mark.parametrize("token", ["", "made-up"])
 def test_what_a_stranger_takes_in_a_thread_counts_in_the_part_of_all_strangers(
-    token: str, serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
+    token: str, serve: Callable[..., Serving], app: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a thread computes the loop does not: to refuse each of a crowd took all of it."""
     serving = serve()
     serving.introduce("a")
+    app.revoked.add("made-up")
     charged: list[float] = []
     monkeypatch.setattr(serving.edge.porch, "charge", charged.append)
 
     assert serving.ask("/works", "a").status == 200
     assert serving.ask("/works", "a").status == 200  # the loop has heard of the first
     assert sum(charged) < WORK_SECONDS
-    assert serving.ask("/works", token).status == 200
-    assert serving.ask("/hello", token).status == 200
+    serving.ask("/works", token)
+    serving.ask("/hello", token)
     until(lambda: sum(charged) >= WORK_SECONDS)
+
+
+def test_who_turns_out_to_be_a_tenant_pays_as_one(
+    serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first request is as good as the next: it shuts the porch for nobody."""
+    serving = serve()
+    charged: list[float] = []
+    monkeypatch.setattr(serving.edge.porch, "charge", charged.append)
+
+    assert serving.ask("/works", "new").status == 200
+    assert serving.ask("/works", "new").status == 200  # the loop has heard of the first
+    assert sum(charged) < WORK_SECONDS
+
+
+def test_others_who_come_do_not_wait_for_long_for_what_one_stranger_has_computed(
+    serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long that took: the door is not shut by one request."""
+    serving = serve()
+    most = WORK_SECONDS / 10
+    monkeypatch.setattr(edge, "MOST_CHARGED_SECONDS", most)
+    charged: list[float] = []
+    monkeypatch.setattr(serving.edge.porch, "charge", charged.append)
+
+    serving.ask("/works", "")
+    until(lambda: most in charged)
+
+    assert max(charged) < WORK_SECONDS
 
 
 def test_what_a_refused_client_still_sends_is_thrown_away_up_to_a_bound(
