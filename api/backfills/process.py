@@ -18,7 +18,8 @@ NICE = 15
 def main() -> None:
     """Fill until nobody asks any more."""
     settings = load()
-    evaluator = JavaScript(bootstrap.sandbox_pool(settings, max_workers=MAX_WORKERS))
+    sandbox = bootstrap.sandbox_pool(settings, max_workers=MAX_WORKERS, nice=NICE)
+    evaluator = JavaScript(sandbox)
     filling = Filling(bootstrap.filled(settings), evaluator)
     serve(Answering(filling, "it begins anew").answer, NICE)
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from operators.guest import calls, root
 from sandbox.guest import confinement, limits, seccomp
-from sandbox.yielding import yield_to_others
+from sandbox.yielding import NICE, yield_to_others
 
 SOCKET, STATUS = 3, 4
 NOT_PROTECTED = "not protected: "
@@ -35,9 +35,6 @@ FIRST_USER = 0x70000000
 """Of those whom programs become: the process's number is added, so no two that run are one."""
 
 DESCRIPTORS = 128
-NICE = 5
-"""Strangers' programs come behind all of ours."""
-
 STACK_BYTES = 4 * 1024 * 1024
 
 _NEW = {"files": 0x00020000, "processes": 0x20000000, "network": 0x40000000, "ipc": 0x0C000000}
@@ -106,7 +103,7 @@ def _left(new: Mapping[str, int]) -> Layers:
 
 def _enclose(asked: dict[str, Any], user: int, layers: Layers, watched: int) -> None:
     os.setsid()
-    yield_to_others(NICE)  # while the machine's /proc is there
+    yield_to_others(NICE)  # they come behind all of ours; while the machine's /proc is there
     known = confinement.outside(user) is not None
     if not known and not layers["processes"]:
         user, known = (

@@ -17,7 +17,6 @@ import orjson
 from sandbox import protocol
 from sandbox.encoding import program_of
 from sandbox.guest.compile import Compiler
-from sandbox.guest.confinement import SAME_USER
 from sandbox.guest.engines import (
     PROGRAM,
     Engine,
@@ -122,6 +121,8 @@ class Shared:
     outside: Outside
     nice: int
     """How much lower their priority is than that of other programs."""
+    leads: bool
+    """Whether each leads a session of its own, which yields by as much."""
 
 
 def serve(connection: socket.socket, shared: Shared, parent: int, service: Service) -> None:
@@ -141,7 +142,7 @@ def serve(connection: socket.socket, shared: Shared, parent: int, service: Servi
         # While the machine's /proc is there.
         if service.is_patient:
             take_what_is_left()
-        elif shared.outside.becoming != SAME_USER:  # who is not root changes few sessions a second
+        elif shared.leads:
             lead_a_session(shared.nice)
         worker, layers = enclose(parent, shared.outside, make)
         lack = "" if service.unprotected else unprotected(layers)

@@ -19,7 +19,7 @@ from sandbox.guest import engines, layers, worker
 from sandbox.guest.policy import rules
 from sandbox.guest.scripts import realm
 from sandbox.guest.worker import Shared
-from sandbox.yielding import yield_to_others
+from sandbox.yielding import may_change_many, yield_to_others
 
 
 def main(
@@ -35,10 +35,11 @@ def main(
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
     control = socket.socket(fileno=control_descriptor)
     heap = int(heap_mib) * engines.MEBIBYTE
+    leads = may_change_many()  # while we are who we are
     outside = layers.leave(heap)
     folder = Path(javascript)
     loaded = engines.load(engine, folder, heap)
-    shared = Shared(loaded, realm(clock), rules(folder), outside, int(nice))
+    shared = Shared(loaded, realm(clock), rules(folder), outside, int(nice), leads)
     gc.collect()
     gc.freeze()
     while True:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from api.backfills import process
 from sandbox import SandboxOptions
 from sandbox.yielding import NICE
 from servioticy import bootstrap, parts
@@ -46,6 +47,22 @@ def test_a_sandbox_is_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> No
     )
     other = replace(described, engine="v8", max_workers=9, nice=0)
     assert made == [(Path("quickjs"), described), (Path("v8"), other)]
+
+
+def test_code_in_backfills_yields_as_backfills_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for either."""
+    yielded: list[int] = []
+
+    def made(_settings: Settings, *, max_workers: int, nice: int = NICE) -> None:
+        assert max_workers
+        yielded.append(nice)
+
+    monkeypatch.setattr(bootstrap, "sandbox_pool", made)
+    monkeypatch.setattr(bootstrap, "filled", lambda _settings: None)
+    monkeypatch.setattr(process, "serve", lambda _answer, nice: yielded.append(nice))
+    process.main()
+
+    assert yielded == [process.NICE, process.NICE]
 
 
 def test_without_a_postgres_it_is_said_how_to_name_one() -> None:
