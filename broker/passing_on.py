@@ -143,8 +143,8 @@ class PassingOn:
         await asyncio.sleep(LOOK_SECONDS)
         elsewhere = self._claim().elsewhere
         if elsewhere != self._elsewhere:
-            self._elsewhere = elsewhere
             await self._follow()
+            self._elsewhere = elsewhere
 
     def _begin(self, client: Client, peer: Peer, wanted: frozenset[str]) -> None:
         trust = self._trust if peer.is_secure else None

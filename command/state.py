@@ -189,12 +189,17 @@ def _processes(settings: Settings, texts: Mapping[int, str]) -> list[Process]:
     """Return the processes of this platform that tell which they are."""
     own, found = platform(settings), []
     for port, text in texts.items():
-        which, began = PROCESS.search(text), BEGAN.search(text)
-        labels = dict(LABEL.findall(which[1])) if which is not None else {}
+        labels, began = _which(text) or {}, BEGAN.search(text)
         if labels.get("platform") == own:
             since = float(began[1]) if began is not None else None
             found.append(Process(labels.get("program", ""), port, since))
     return found
+
+
+def _which(text: str) -> dict[str, str] | None:
+    """Return what a process says that it is; None: one of an earlier release does not."""
+    found = PROCESS.search(text)
+    return dict(LABEL.findall(found[1])) if found is not None else None
 
 
 def _partitions(settings: Settings, texts: Mapping[int, str]) -> tuple[list[Partition], str]:
@@ -202,10 +207,21 @@ def _partitions(settings: Settings, texts: Mapping[int, str]) -> tuple[list[Part
     ports = metrics_ports(settings, "pipeline")
     if not ports:
         return [], "the pipeline has no metrics (pipeline_metrics_port is 0)"
-    told = [texts[each] for each in ports if each in texts]
-    if not told:
-        return [], f"the metrics of the pipeline do not answer at port {ports[0]}"
-    return samples("\n".join(told)), ""
+    own = platform(settings)
+    told = []
+    for port in (each for each in ports if each in texts):
+        labels = _which(texts[port])
+        if labels is None:
+            is_ours = port == ports[0]
+        else:
+            is_ours = (labels.get("program"), labels.get("platform")) == ("pipeline", own)
+        if is_ours:
+            told.append(texts[port])
+    if told:
+        return samples("\n".join(told)), ""
+    if ports[0] in texts:
+        return [], f"port {ports[0]} is another program's"
+    return [], f"the metrics of the pipeline do not answer at port {ports[0]}"
 
 
 def samples(text: str) -> list[Partition]:

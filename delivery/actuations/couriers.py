@@ -156,6 +156,8 @@ class Couriers:
                 return await self._ask(key.tenant, failed)
             left = actuation.expires_ms / 1000 - self._clock()
             await self._sleep(max(0.0, min(pause(attempts, answer), left)))
+            if not self._is_ours(key):
+                return None  # whoever has the tenant now calls with it
             if await self._first(key) != actuation:
                 return None  # somebody else has delivered it, or its time is over
             now = await self._form(key)

@@ -143,6 +143,49 @@ def test_processes_are_told_by_where_their_metrics_are(
     assert re.search(r"(?m)^  delivery +9502$", capsys.readouterr().out)
 
 
+@pytest.mark.parametrize(
+    ("which", "partitions", "unknown"),
+    [
+        ({9400: "ours", 9500: "ours", 9600: "others", 9700: "", 9800: "broker"}, [0, 1], ""),
+        ({9400: "", 9500: "ours"}, [0, 1], ""),
+        ({9400: "others", 9500: "ours"}, [1], ""),
+        ({9400: "others"}, [], "port 9400 is another program's"),
+    ],
+    ids=["all", "of an earlier release", "beside another's", "another's alone"],
+)
+def test_partitions_are_those_of_this_platform_alone(
+    which: dict[int, str],
+    partitions: list[int],
+    unknown: str,
+    data: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The ports beside the pipeline's may be those of another platform on this machine."""
+    facts = json.loads((data / "run.json").read_text())
+    facts |= {"bootstrap_servers": "here:1", "pipeline_metrics_port": 9400}
+    (data / "run.json").write_text(json.dumps(facts))
+    ours = platform(changed(load(environment={}), bootstrap_servers="here:1"))
+    labels = {"ours": (ours, "pipeline"), "others": ("0badcafe", "pipeline")}
+    labels |= {"broker": (ours, "broker")}
+
+    def told(_host: str, port: int, path: str, *_: object) -> tuple[int, str]:
+        if path != "/metrics" or port not in which:
+            return 0, "refused"
+        text = f'{state.LAG}{{partition="{(port - 9400) // 100}"}} 1.0\n'
+        if which[port]:
+            info = 'servioticy_process_info{platform="%s",program="%s",release="1"} 1.0\n'
+            text += info % labels[which[port]]
+        return 200, text
+
+    monkeypatch.setattr(state, "_get", told)
+    cli.main(["status", "--json", "--data", str(data)])
+    found = json.loads(capsys.readouterr().out)
+
+    assert [each["partition"] for each in found["partitions"]] == partitions
+    assert found["unknown"] == unknown
+
+
 def test_a_platform_that_is_well_has_exit_code_0(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

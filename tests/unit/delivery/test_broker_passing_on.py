@@ -13,6 +13,7 @@ from broker.client import Client, Publication, Subscription
 from broker.mqtt_packets import PASSED_ON, V5, read_connect
 from broker.passing_on import PassingOn, Peer, may_be_durable, read_peer
 from broker.topics import read_filter
+from delivery import repeating
 from delivery.admission.requests import Identity
 from delivery.backlog import Backlog
 from servioticy.domain.access import Scope
@@ -139,6 +140,31 @@ def test_for_each_tenant_that_process_is_asked_which_has_its_topics(
         tenants.clients[0].end()
         passing_on.changed(tenants.clients[0])
         assert len(passing_on) == 1
+        await passing_on.stop()
+
+    asyncio.run(run())
+
+
+def test_a_look_that_fails_half_way_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the others would ask the old process until who delivers changes again."""
+    monkeypatch.setattr(repeating, "RETRY_SECONDS", 0.0)
+
+    async def run() -> None:
+        tenants = Tenants(monkeypatch)
+        broker = SimpleNamespace(clients=dict.fromkeys(tenants.clients))
+        passing_on = PassingOn(broker, lambda: tenants.claim, False, 1_000)  # type: ignore[arg-type]
+        changed, failures = passing_on.changed, [ValueError("a bug")]
+
+        def failing(client: Client) -> None:
+            if failures and client is tenants.clients[1]:
+                raise failures.pop()
+            changed(client)
+
+        monkeypatch.setattr(passing_on, "changed", failing)
+        passing_on.start()
+        slots = (slot_of(of_tenant(each), SLOTS) for each in (1, 2))
+        tenants.claim = tenants.claim._replace(elsewhere=dict.fromkeys(slots, "mqtt://b:1"))
+        await tenants.until_asked(1, 1, 2, 2)
         await passing_on.stop()
 
     asyncio.run(run())

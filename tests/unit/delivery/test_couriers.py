@@ -93,6 +93,31 @@ def test_who_stands_by_calls_nobody() -> None:
     run(work)
 
 
+def test_between_attempts_a_tenant_may_go_to_another_process() -> None:
+    """Which calls with what waits; when it comes back, it goes on here."""
+
+    async def work(world: World) -> None:
+        every = world.claim
+
+        def lose() -> None:
+            world.claim = every._replace(slots=frozenset())
+
+        world.submit(LAMP, "1")
+        world.answers, world.before_answer = [503], lose
+        world.couriers.wake([LAMP])
+        await world.settle()
+        assert world.called == ["1"]
+        assert not world.couriers._running
+
+        world.claim, world.before_answer = every, lambda: None
+        await world.couriers.look()
+        await world.settle()
+        assert world.called == ["1", "1"]
+        assert world.states() == [State.DELIVERED]
+
+    run(work)
+
+
 def test_what_comes_while_the_last_one_is_called_with_is_not_forgotten() -> None:
     async def work(world: World) -> None:
         world.submit(LAMP, "1")
