@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ingest.progress import Awaited, Ended, How
-from servioticy.domain.slices import CONTESTED_SECONDS
+from servioticy.domain.contested import CONTESTED_SECONDS
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Address
 

@@ -32,8 +32,8 @@ from pipeline.limits import MAX_BATCH_BYTES
 from pipeline.sharing.fairness import Fairness
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
+from servioticy.domain.contested import CONTESTED_SECONDS
 from servioticy.domain.records import BackfillRecord, ControlRecord, DefinitionRecord, LogRecord
-from servioticy.domain.slices import CONTESTED_SECONDS
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
 from servioticy.ports.put_off import PutOff

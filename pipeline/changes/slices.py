@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import NamedTuple, TypeAlias
 
+from pipeline.slice import Slice
 from servioticy.domain.pauses import Paused
 from servioticy.domain.records import BackfillRecord, ControlRecord, DefinitionRecord
 from servioticy.errors import Unavailable
@@ -34,6 +35,10 @@ class _Begun(NamedTuple):
     """When its transaction began; None: it has none."""
 
 
+def _nobody() -> bool:
+    return False
+
+
 class Slices:
     """What is under way so in one partition, one record of each tenant."""
 
@@ -41,7 +46,7 @@ class Slices:
         self,
         store: PartitionStore,
         clock: Callable[[], float] = time.monotonic,
-        is_awaited: Callable[[], bool] = lambda: False,
+        is_awaited: Callable[[], bool] = _nobody,
     ) -> None:
         """`is_awaited` tells whether somebody waits for what follows a slice."""
         self._store = store
@@ -67,10 +72,9 @@ class Slices:
     def go_on(self, late: PutOff, record: Long, seconds: float) -> bool:
         """Do some more of it, for about so many seconds; whether nothing is left.
 
-        Less, but a step at least, where somebody waits. Nothing else of the tenant is under way
+        Less where somebody waits, unless it is overdue. Nothing else of the tenant is under way
         so.
         """
-        until = self._clock() + seconds
         begun = self._begun.pop(late.tenant, None)
         if begun is None:
             work = self._work(record)
@@ -78,8 +82,10 @@ class Slices:
                 return True
             swaps = isinstance(record, BackfillRecord)
             begun = _Begun(late, work, self._clock() if swaps else None)
+        is_awaited = _nobody if self._is_overdue(begun) else self._is_awaited
+        now = Slice(self._clock, seconds, is_awaited)
         for _pause in begun.work:
-            if self._clock() >= until or self._is_awaited():
+            if now.is_over():
                 self._begun[late.tenant] = begun
                 return False
         return True
@@ -87,8 +93,11 @@ class Slices:
     def overdue(self) -> int | None:
         """Return whose transaction has been open for too long, of several the oldest one's."""
         open_ = [(each.since, n) for n, each in self._begun.items() if each.since is not None]
-        since, tenant = min(open_, default=(inf, 0))
-        return tenant if self._clock() - since >= OVERDUE_SECONDS else None
+        _since, tenant = min(open_, default=(inf, 0))
+        return tenant if tenant in self._begun and self._is_overdue(self._begun[tenant]) else None
+
+    def _is_overdue(self, begun: _Begun) -> bool:
+        return begun.since is not None and self._clock() - begun.since >= OVERDUE_SECONDS
 
     def drop(self, tenant: int) -> None:
         """Forget what is under way of a tenant: nothing of it has happened."""

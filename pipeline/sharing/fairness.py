@@ -10,7 +10,7 @@ from pipeline.sharing.rules import Rules
 from pipeline.sharing.shares import Shares
 from pipeline.sharing.spending import Spending
 from pipeline.sharing.used_up import UsedUp
-from servioticy.domain.slices import CONTESTED_SECONDS
+from servioticy.domain.contested import CONTESTED_SECONDS
 from servioticy.ports.accounts import StreamAccounts
 
 A_BATCH = 20

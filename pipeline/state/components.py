@@ -14,12 +14,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from pipeline.limits import LOADING_SECONDS
+from pipeline.slice import Slice
 from pipeline.state.loading import Loading, portions
 from pipeline.state.weights import weight_of_copy
+from servioticy.domain.contested import CONTESTED_SECONDS
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.patterns import Pattern
-from servioticy.domain.slices import CONTESTED_SECONDS
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024
@@ -345,8 +346,7 @@ class Components:
         """Return what tells whether a slice of so many seconds that begins now is over."""
         if seconds == float("inf"):
             return _nobody
-        until = self._clock() + seconds
-        return lambda: self._clock() >= until or self._is_awaited()
+        return Slice(self._clock, seconds, self._is_awaited).is_over
 
     def _add(self, loading: Loading) -> None:
         """The component is loaded: from now on it is known."""

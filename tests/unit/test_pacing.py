@@ -23,8 +23,8 @@ from ingest.pacing import (
 from ingest.progress import Awaited, Ended, How
 from ingest.updates import LARGE_BYTES, Offered, Outcome, Sent, Taken, Unread, weight
 from servioticy.domain.batches.items import Item
+from servioticy.domain.contested import CONTESTED_SECONDS
 from servioticy.domain.model import SensorUpdate, StreamRef, Timestamp
-from servioticy.domain.slices import CONTESTED_SECONDS
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Address
 

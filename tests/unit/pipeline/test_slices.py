@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.changes.slices import OVERDUE_SECONDS, Slices
+from pipeline.slice import LEAST_PART
 from servioticy.domain.records import BackfillRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.put_off import PutOff
@@ -57,14 +58,23 @@ def test_it_goes_on_where_it_was() -> None:
     assert slices.begun(1) is None
 
 
-def test_where_somebody_waits_it_is_a_step_at_a_time() -> None:
-    """However much time there is; but one step, or it would never be done."""
+def test_where_somebody_waits_it_is_a_part_of_a_slice_at_a_time() -> None:
+    """Somebody always waits where there are hundreds of updates a second: or it took for ever."""
     store = Swaps()
     slices = Slices(store, lambda: store.now, lambda: True)  # type: ignore[arg-type]
 
-    went = [slices.go_on(late(), RECORD, 99.0) for _ in range(SLICES + 1)]
+    went = [slices.go_on(late(), RECORD, 1.0 / LEAST_PART) for _ in range(SLICES + 1)]
 
     assert went == [False] * SLICES + [True]
+
+
+def test_what_is_overdue_gives_way_to_nobody() -> None:
+    store = Swaps()
+    slices = Slices(store, lambda: store.now, lambda: True)  # type: ignore[arg-type]
+    assert not slices.go_on(late(), RECORD, 1.0)
+
+    store.now += OVERDUE_SECONDS
+    assert slices.go_on(late(), RECORD, 99.0)
 
 
 def test_each_tenant_has_its_own() -> None:
