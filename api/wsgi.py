@@ -10,6 +10,7 @@ from api.background.worker import ending, filling, worker
 from api.documents.snippets import Snippets
 from api.edge.calls import KnownQuotas, Together
 from api.http.metrics import note_route
+from api.http.patience import patience
 from api.search.apart import SearchesApart, searching_process
 from api.trials.apart import TrialsApart, trying_process
 from api.updates_lane import UpdatesLane
@@ -28,7 +29,7 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     ports = bootstrap.ports(settings)
     searches = SearchesApart(searching_process(settings))
     trials = TrialsApart(trying_process(settings))
-    snippets = Snippets(pool)
+    snippets = Snippets(pool, patience=patience)
     app = create_app(
         ports,
         settings,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from sandbox import HadToWait, InfraError, Program, TookTooLong
@@ -23,7 +23,11 @@ class Checker(Protocol):
     """What is needed of the sandbox."""
 
     def check_all(
-        self, programs: Sequence[Program], within: float | None = None, tenant: str = ""
+        self,
+        programs: Sequence[Program],
+        within: float | None = None,
+        tenant: str = "",
+        patience: float | None = None,
     ) -> list[list[str]]:
         """For each program what is wrong with it. Raises TookTooLong."""
 
@@ -31,9 +35,16 @@ class Checker(Protocol):
 class Snippets:
     """Checks snippets with the engine that will run them."""
 
-    def __init__(self, pool: Checker, seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        pool: Checker,
+        seconds: float = SECONDS,
+        patience: Callable[[], float] = lambda: SECONDS,
+    ) -> None:
+        """`patience`: how long whoever asks now waits for what nobody else wants."""
         self._pool = pool
         self._seconds = seconds
+        self._patience = patience
 
     def problems(self, tenant: int, definition: Definition) -> list[BadDocument]:
         """Return what is wrong, each with its stream, channel and line; empty: nothing.
@@ -57,9 +68,9 @@ class Snippets:
     def of_programs(self, tenant: int, programs: Sequence[Program]) -> list[list[str]]:
         """Return what is wrong with each. Raises BadDocument, Unavailable as `problems` does."""
         try:
-            return self._pool.check_all(programs, within=self._seconds, tenant=str(tenant))
+            return self._pool.check_all(programs, self._seconds, str(tenant), self._patience())
         except HadToWait as error:
-            reason = "the code of the document waits for others' to be looked at; try again later"
+            reason = "the code of the document has to wait to be looked at; try again later"
             raise Unavailable(reason) from error
         except TookTooLong as error:
             reason = "The code of the document takes too long to check"

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from api.edge.kinds import READING, kind
+from api.edge.kinds import LARGE, READING, kind
 from api.http.listening import LISTENS
 from api.http.metrics import NO_ROUTE, ROUTE, UNKNOWN_ROUTE
+from api.http.patience import IS_LARGE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR
 from ingest.progress import Awaited
 from servioticy.domain.quotas import Exceeded, Quota
@@ -200,6 +201,7 @@ class Application:
         environ["REMOTE_ADDR"] = request.remote
         environ["SERVER_PROTOCOL"] = "HTTP/1.0" if head.http_1_0 else "HTTP/1.1"
         environ[LISTENS] = request.listens
+        environ[IS_LARGE] = request.kind == LARGE
         environ["wsgi.input"] = io.BytesIO(request.body)
         return environ
 

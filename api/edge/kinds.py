@@ -20,6 +20,8 @@ READING = ("reads", "long")
 """Kinds of requests that read."""
 SENDING = ("updates", "batches")
 """Kinds of requests that send updates."""
+LARGE = "large"
+"""The kind of changes that bring much, and may take long."""
 
 
 def kind(method: str, path: str, size: int = 0) -> str:
@@ -52,4 +54,4 @@ def kind(method: str, path: str, size: int = 0) -> str:
 
 
 def _change(size: int) -> str:
-    return "changes" if size < LARGE_BYTES else "large"
+    return "changes" if size < LARGE_BYTES else LARGE

@@ -17,7 +17,7 @@ import orjson
 
 from api.documents.listing import with_listed
 from api.documents.membership import who_belongs
-from api.documents.service_objects import group_sources, members
+from api.documents.service_objects import CUSTOM, group_sources, members
 from api.services import Services
 from servioticy.changes import Changed
 from servioticy.domain.documents import BadDocument
@@ -138,7 +138,7 @@ class Groups:
             id=key.id,
             tenant=key.tenant,
             public=definition.public,
-            document=orjson.dumps({**document, "updatedAt": now}),
+            document=_stored(document, now),
             streams=tuple(each.ref.stream for each in definition.streams),
             group_sources=group_sources(definition, key.tenant, services, known),
             created_at=now,
@@ -164,6 +164,12 @@ class Groups:
                 if error.code != TOO_MUCH or not ids:
                     raise
                 document = with_members(document, {n: i[: len(i) // 2] for n, i in ids.items()})
+
+
+def _stored(document: dict[str, Any], now: int) -> bytes:
+    """Return what is stored of a version: without customFields, which older ones have."""
+    rest = {name: value for name, value in document.items() if name != CUSTOM}
+    return orjson.dumps({**rest, "updatedAt": now})
 
 
 def _made_from(template: str, version: int, parameters: str) -> MadeFrom:

@@ -7,7 +7,8 @@ to follow its template says which version it has; both are stored with the chang
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -25,6 +26,8 @@ from servioticy.refusals import Refused
 
 BATCH = 300
 """Service Objects that a turn changes: whoever else changes something waits for so many."""
+TURN_SECONDS = 1.0
+"""Then what is made is stored, and others' work has its turn."""
 MAX_FAILURES = 100
 """Told of one job with their reasons; more are counted."""
 MAX_REASON = 300
@@ -52,8 +55,11 @@ Failure = dict[str, Any]
 class Jobs:
     """Works off jobs, a batch of one at a time. For one thread."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(
+        self, services: Services, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._services = services
+        self._monotonic = monotonic
         self._sql = services.ports.statements("jobs")
         self._maker = Maker(services)
         self._versions: dict[tuple[str, int], VersionOfTemplate] = {}
@@ -79,14 +85,18 @@ class Jobs:
         version = self._version(job, job.version)
         news: list[NewServiceObject] = []
         failures: list[Failure] = []
-        for number, id_, parameters, made in items:
+
+        def make(row: Row) -> None:
+            number, id_, parameters, made = row
             if made:
-                continue
+                return
             try:
                 key = ServiceObjectKey(job.tenant, id_)
                 news.append(self._maker.created(key, version, orjson.loads(parameters)))
             except (BadDocument, Refused) as error:
                 failures.append({"item": number - 1, **_told(error)})
+
+        done = self._made_now(items, make)
         try:
             self._services.ports.changes.create_all(news)
         except Unavailable:
@@ -97,9 +107,9 @@ class Jobs:
             failures.append({"item": items[0][0] - 1, "message": "It cannot be stored"})
         self._sql.rows(
             "made",
-            numbers=[number for number, *_ in items],
+            numbers=[number for number, *_ in items[:done]],
             **self._ended(job, failures),
-            last=len(items) < limit,
+            last=done == len(items) < limit,
         )
 
     def _roll_out(self, job: Job) -> None:
@@ -112,7 +122,7 @@ class Jobs:
             reached=job.reached,
             limit=limit,
         )
-        wanted, failures = self._changes(job, rows)
+        done, wanted, failures = self._changes(job, rows)
         refused: dict[str, Changed | StillRead] = {}
         try:
             refused = self._services.ports.changes.replace_all(wanted)
@@ -127,7 +137,7 @@ class Jobs:
             for id_, why in refused.items()
             if isinstance(why, StillRead)
         ]
-        passed = before_changed([row[0] for row in rows], refused)
+        passed = before_changed([row[0] for row in rows[:done]], refused)
         self._sql.rows(
             "rolled_out",
             reached=passed[-1] if passed else job.reached,
@@ -137,12 +147,14 @@ class Jobs:
 
     def _changes(
         self, job: Job, rows: Sequence[Row]
-    ) -> tuple[list[tuple[NewServiceObject, int]], list[Failure]]:
-        """Return followers as the version makes them, each with the revision it is made from."""
+    ) -> tuple[int, list[tuple[NewServiceObject, int]], list[Failure]]:
+        """Return how many were looked at, and of these as the version makes them those that it
+        can, each with the revision it is made from."""
         version = self._version(job, job.version)
         wanted: list[tuple[NewServiceObject, int]] = []
         failures: list[Failure] = []
-        for row in rows:
+
+        def change(row: Row) -> None:
             follower = _follower(row)
             try:
                 before = self._version(job, follower.template_version)
@@ -150,7 +162,26 @@ class Jobs:
                 wanted.append((new, follower.revision))
             except (BadDocument, Refused) as error:
                 failures.append({"serviceObject": follower.id, **_told(error)})
-        return wanted, failures
+
+        return self._made_now(rows, change), wanted, failures
+
+    def _made_now(self, rows: Sequence[Row], make: Callable[[Row], None]) -> int:
+        """Make of these rows, in order, what can be made in this turn; return how many.
+
+        The rest is for the job's next turn: what is made is not to be made again, and others'
+        work does not wait for this code to be looked at. Raises Unavailable: none can be made.
+        """
+        until = self._monotonic() + TURN_SECONDS
+        for done, row in enumerate(rows):
+            if done and self._monotonic() >= until:
+                return done
+            try:
+                make(row)
+            except Unavailable:
+                if not done:
+                    raise
+                return done
+        return len(rows)
 
     def _limit(self, job: Job) -> int:
         return 1 if job.id in self._careful else BATCH

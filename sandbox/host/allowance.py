@@ -77,6 +77,12 @@ class Allowance:
         left = (self._within - self._used()) * 1000
         return budget_ms if left >= budget_ms else min(budget_ms, max(minimum_ms, int(left)))
 
+    def at_most(self, seconds: float | None) -> Allowance:
+        """Return one that ends with this one, or after so many seconds if that is earlier."""
+        left = self.left()
+        known = [each for each in (left, seconds) if each is not None]
+        return Allowance(min(known, default=None), self._clock)
+
     def left(self) -> float | None:
         """Return the seconds that are left; None if any time is allowed."""
         left = self._within - self._used()

@@ -13,6 +13,7 @@ from sandbox.encoding import encode_program
 from sandbox.host.allowance import UNLIMITED, Allowance
 from sandbox.host.by_tenant import ByTenant
 from sandbox.host.knowledge import portions
+from sandbox.host.starting import Starting
 from sandbox.host.worker_client import Failure, WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import ChannelCode, Fault, Program
@@ -65,11 +66,10 @@ class Approval:
         A patient one has only the time that nobody else wants.
         """
         self._turn = turn
-        self._is_patient = is_patient
         self._used = threading.local()
-        self._zygote = zygote
         self._idle_seconds = idle_seconds
         self._checker: WorkerClient | None = None
+        self._starting = Starting(lambda: WorkerClient(zygote, checks=True, is_patient=is_patient))
         self._is_asked = False
         """Whether it has been: until then it waits for as long as its zygote lives."""
         self._clock = clock
@@ -122,7 +122,7 @@ class Approval:
         began = time.monotonic()
         with self._turn():
             allowance.leave_out(time.monotonic() - began)
-            checker = self._ready()
+            checker = self._ready(allowance)
             self._is_asked = True
             try:
                 return checker.check(texts, allowance)
@@ -149,26 +149,29 @@ class Approval:
 
     def close(self) -> None:
         """End the checker; another is started when needed."""
+        self._starting.close()
+        self._end()
+
+    def _end(self) -> None:
         if self._checker:
             self._checker.kill()
         self._checker = None
 
     def abandon(self) -> None:
         """Forget the checker without ending it: it belongs to the process we forked from."""
+        self._starting.abandon()
         if self._checker:
             self._checker.abandon()
         self._checker = None
 
-    def _ready(self) -> WorkerClient:
+    def _ready(self, allowance: Allowance = UNLIMITED) -> WorkerClient:
         checker = self._checker
         if checker:
             silent = time.monotonic() - checker.last_used
             idle = self._is_asked and silent > self._idle_seconds
             if not idle and checker.alive():
                 return checker
-            self.close()
-        self._checker = WorkerClient(
-            self._zygote, checks=True, is_patient=self._is_patient
-        ).ready()
+            self._end()
+        self._checker = self._starting.ready(allowance)
         self._is_asked = False
         return self._checker

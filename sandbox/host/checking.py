@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import sha256
+from typing import NamedTuple
 
 from sandbox.encoding import encode_program
 from sandbox.host.allowance import Allowance, HadToWait, TookTooLong
@@ -15,12 +16,16 @@ from sandbox.host.by_tenant import ByTenant
 from sandbox.host.fair_lock import FairLock
 from sandbox.host.knowledge import PORTION_BYTES, PORTION_PROGRAMS
 from sandbox.host.spare import Spare
+from sandbox.host.starting import Starting
 from sandbox.host.usage import ProcessorSeconds
 from sandbox.host.worker_client import Failure, WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
 
 MAX_REMEMBERED = 50_000
+
+_ALLOWED, _COMPILED = 1, 2
+"""The looks: of the allow-list, and of the engine."""
 
 TRIES = 3
 """Of a portion that the machine gives too little of the processor."""
@@ -35,7 +40,10 @@ class Checking:
     Besides, each document has a process of its own in which the engine looks at it: what
     calls itself would run there.
 
-    A program that was found to be well is not looked at again when its tenant sends it again.
+    Of a tenant one thread is in the third lane: others of it are told at once to try again.
+
+    A program that was found to be well is not looked at again when its tenant sends it again, and
+    what one of the two looks has found of it is not lost where the time of its document ends.
     """
 
     def __init__(
@@ -46,37 +54,54 @@ class Checking:
         self._long = _Lane(zygote, spare, idle_seconds)
         self._patient = _Lane(zygote, None, idle_seconds)
         self._bursts = Bursts()
+        self._waiting = _Waiting()
         self._known = _Known()
 
     def problems(
-        self, tenant: str, programs: Sequence[Program], allowance: Allowance
+        self,
+        tenant: str,
+        programs: Sequence[Program],
+        allowance: Allowance,
+        patience: float | None = None,
     ) -> list[list[str]]:
         """Return the problems of each program. Raises TookTooLong; waiting for others counts.
 
-        That is HadToWait where others had most of the time.
+        That is HadToWait where others had most of the time, or `patience` for the third lane
+        has ended first.
         """
+        within = allowance.left()
         try:
-            return [_texts(each) for each in self._problems(tenant, programs, allowance)]
+            return [_texts(each) for each in self._problems(tenant, programs, allowance, patience)]
         except TookTooLong as error:
-            if allowance.used.total < error.within / 2:
+            is_over = within is not None and allowance.left() == 0.0
+            if not is_over or allowance.used.total < (within or 0.0) / 2:
                 raise HadToWait(error.seconds, error.within) from error
             raise
 
     def _problems(
-        self, tenant: str, programs: Sequence[Program], allowance: Allowance
+        self,
+        tenant: str,
+        programs: Sequence[Program],
+        allowance: Allowance,
+        patience: float | None,
     ) -> list[Problems | Failure]:
         encoded = [encode_program(each) for each in programs]
         names = [sha256(each).hexdigest() for each in encoded]
         texts = dict(zip(names, encoded, strict=True))  # those that are alike once
-        new = self._known.new(tenant, texts)
+        new = self._known.new(tenant, texts, _COMPILED)
         found: dict[str, Problems | Failure] = {each: [] for each in texts}
         quick = self._short if _is_short([texts[each] for each in new]) else self._long
-        with closing(_Looking(tenant, quick, self._patient, self._bursts, allowance)) as looking:
-            for look in ([looking.allowed] if self._allow_list else []) + [looking.compiled]:
+        third = _Third(self._patient, self._waiting, patience)
+        with closing(_Looking(tenant, quick, third, self._bursts, allowance)) as looking:
+            looks = {_ALLOWED: looking.allowed} if self._allow_list else {}
+            for stage, look in {**looks, _COMPILED: looking.compiled}.items():
                 clean = [each for each in new if found[each] == []]
-                answers = examine([texts[each] for each in clean], look)
-                found.update(zip(clean, answers, strict=True))
-        self._known.note(tenant, [each for each in new if found[each] == []])
+                unseen = self._known.new(tenant, clean, stage)
+                answers = examine([texts[each] for each in unseen], look)
+                for each, answer in zip(unseen, answers, strict=True):  # as they come
+                    found[each] = answer
+                    if answer == []:
+                        self._known.note(tenant, each, stage)
         return [found[each] for each in names]
 
     def close(self) -> None:
@@ -87,11 +112,32 @@ class Checking:
     def abandon(self) -> None:
         """Forget the checkers without ending them: they are the process's we forked from."""
         for lane in self._lanes:
-            lane.approval.abandon()
+            lane.abandon()
 
     @property
     def _lanes(self) -> tuple[_Lane, ...]:
         return self._short, self._long, self._patient
+
+
+class _Waiting:
+    """Tenants for whom a thread is in the third lane. For several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tenants: set[str] = set()
+
+    def begin(self, tenant: str) -> bool:
+        """Begin to be in it; False: another thread is."""
+        with self._lock:
+            if tenant in self._tenants:
+                return False
+            self._tenants.add(tenant)
+            return True
+
+    def end(self, tenant: str) -> None:
+        """Be in it no longer."""
+        with self._lock:
+            self._tenants.discard(tenant)
 
 
 class _Lane:
@@ -101,31 +147,49 @@ class _Lane:
     def __init__(self, zygote: ZygoteClient, spare: Spare | None, idle_seconds: float) -> None:
         self.lock = FairLock()
         self.approval = Approval(zygote, idle_seconds, is_patient=spare is None)
-        self._zygote = zygote
+        self._starting = Starting(lambda: WorkerClient(zygote, is_patient=True))
         self._spare = spare
 
-    def worker(self) -> WorkerClient:
-        """Return a process that has run nothing. Raises InfraError."""
+    def worker(self, allowance: Allowance) -> WorkerClient:
+        """Return a process that has run nothing. Raises InfraError, TookTooLong."""
         if self._spare is None:
-            return WorkerClient(self._zygote, is_patient=True).ready()
-        return self._spare.take()
+            return self._starting.ready(allowance)
+        return self._spare.take(allowance)
 
     def close(self) -> None:
         """End the checker when nobody is using it."""
         with self.lock.held(None, Allowance()):
             self.approval.close()
+            self._starting.close()
+
+    def abandon(self) -> None:
+        """Forget the processes without ending them."""
+        self.approval.abandon()
+        self._starting.abandon()
+
+
+class _Third(NamedTuple):
+    """The lane of those whose burst is used up, and for how long a caller waits in it."""
+
+    lane: _Lane
+    waiting: _Waiting
+    patience: float | None
 
 
 class _Looking:
     """One document, portion by portion: each in the lane in which its tenant is then."""
 
     def __init__(
-        self, tenant: str, quick: _Lane, patient: _Lane, bursts: Bursts, allowance: Allowance
+        self, tenant: str, quick: _Lane, third: _Third, bursts: Bursts, allowance: Allowance
     ) -> None:
         self._tenant = tenant
-        self._quick, self._patient = quick, patient
+        self._quick, self._third = quick, third
         self._bursts = bursts
+        self._used = allowance
+        """Where it is noted what is used."""
         self._allowance = allowance
+        """Of this, or less from when it is in the third lane."""
+        self._is_waiting = False
         self._worker: WorkerClient | None = None
         self._worker_of: _Lane | None = None
 
@@ -138,7 +202,13 @@ class _Looking:
         return self._patiently(lambda lane: self._compiled(lane, texts))
 
     def close(self) -> None:
-        """End the process in which the engine has looked."""
+        """End the process in which the engine has looked, and be in no lane."""
+        self._end_worker()
+        if self._is_waiting:
+            self._third.waiting.end(self._tenant)
+            self._is_waiting = False
+
+    def _end_worker(self) -> None:
         if self._worker:
             self._worker.kill()
 
@@ -177,38 +247,49 @@ class _Looking:
                     return
 
     def _lane(self) -> _Lane:
-        return self._quick if self._bursts.has(self._tenant) else self._patient
+        if self._bursts.has(self._tenant):
+            return self._quick
+        if not self._is_waiting:
+            self._begin_to_wait()
+        return self._third.lane
+
+    def _begin_to_wait(self) -> None:
+        """Raises HadToWait where another thread waits for the tenant."""
+        if not self._third.waiting.begin(self._tenant):
+            spent = self._allowance.spent()
+            raise HadToWait(spent.seconds, spent.within)
+        self._is_waiting = True
+        self._allowance = self._allowance.at_most(self._third.patience)
 
     def _worker_in(self, lane: _Lane) -> WorkerClient:
         """Return one that has looked at nothing but this document."""
         if self._worker is None or self._worker.ended or self._worker_of is not lane:
-            self.close()
-            self._worker, self._worker_of = lane.worker(), lane
+            self._end_worker()
+            self._worker, self._worker_of = lane.worker(self._allowance), lane
         return self._worker
 
     def _charge(self, used: ProcessorSeconds) -> None:
-        self._allowance.used = self._allowance.used.plus(used)
+        self._used.used = self._used.used.plus(used)
         self._bursts.charge(self._tenant, used.total)
 
 
 class _Known:
-    """Programs of each tenant in which nothing was found, by names. For several threads."""
+    """Of programs, by tenant and name, up to which look nothing was found. For several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._clean: ByTenant[None] = ByTenant(MAX_REMEMBERED)
+        self._clean: ByTenant[int] = ByTenant(MAX_REMEMBERED)
 
-    def new(self, tenant: str, names: Iterable[str]) -> list[str]:
-        """Return those of these that are not known."""
+    def new(self, tenant: str, names: Iterable[str], stage: int) -> list[str]:
+        """Return those of these of which it is not known that this look finds nothing."""
         with self._lock:
             known = self._clean.of(tenant)
-            return [each for each in names if each not in known]
+            return [each for each in names if known.get(each, 0) < stage]
 
-    def note(self, tenant: str, names: Iterable[str]) -> None:
-        """Note that nothing is wrong with these."""
+    def note(self, tenant: str, name: str, stage: int) -> None:
+        """Note that this look, and those before it, have found nothing."""
         with self._lock:
-            for each in names:
-                self._clean.put(tenant, each, None)
+            self._clean.put(tenant, name, stage)
 
 
 def _is_short(texts: Sequence[bytes]) -> bool:

@@ -123,16 +123,24 @@ class SandboxPool:
         return self.check_all([program])[0]
 
     def check_all(
-        self, programs: Sequence[Program], within: float | None = None, tenant: str = ""
+        self,
+        programs: Sequence[Program],
+        within: float | None = None,
+        tenant: str = "",
+        patience: float | None = None,
     ) -> list[list[str]]:
         """Return each program's problems: those of the allow-list, or else those of the engine.
 
         The engine looks in a process that is ended afterwards. Several threads may ask at
         once, and tenants take turns. Raises TookTooLong where it takes more than `within`
         seconds of wall time, waiting for others included.
+
+        A tenant that has used up what it may take at once waits for what nobody else wants:
+        for so long as the caller has `patience`, and in one thread at a time. Then HadToWait is
+        raised; tried again, it goes on where it was.
         """
         self._entered()
-        return self._checking.problems(tenant, programs, Allowance(within))
+        return self._checking.problems(tenant, programs, Allowance(within), patience)
 
     def layers(self) -> dict[str, str]:
         """Return what protects a worker here: each layer with "", or with why it is missing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 
+from sandbox.host.allowance import UNLIMITED, Allowance, TookTooLong
 from sandbox.host.worker_client import WorkerClient
 from sandbox.host.zygote_client import InfraError, ZygoteClient
 
@@ -29,11 +30,14 @@ class Spare:
             if self._worker is None:
                 self._worker = WorkerClient(self._zygote)
 
-    def take(self) -> WorkerClient:
-        """Return a worker that nobody has had, and start the next one. Raises InfraError."""
+    def take(self, allowance: Allowance = UNLIMITED) -> WorkerClient:
+        """Return a worker that nobody has had, and start the next one. Raises InfraError.
+
+        Raises TookTooLong where it does not serve in time: it waits for whoever comes next.
+        """
         worker = self._pop()
-        ready = self._begun(worker) if worker else None
-        ready = ready or WorkerClient(self._zygote).ready()
+        ready = self._begun(worker, allowance) if worker else None
+        ready = ready or self._ready(WorkerClient(self._zygote), allowance)
         with contextlib.suppress(InfraError):  # who needs that one is told
             self.prepare()
         return ready
@@ -57,11 +61,24 @@ class Spare:
             worker, self._worker = self._worker, None
         return worker
 
-    @staticmethod
-    def _begun(worker: WorkerClient) -> WorkerClient | None:
+    def _ready(self, worker: WorkerClient, allowance: Allowance) -> WorkerClient:
+        try:
+            return worker.ready(allowance)
+        except TookTooLong:
+            self._give_back(worker)
+            raise
+
+    def _give_back(self, worker: WorkerClient) -> None:
+        with self._lock:
+            if self._worker is None:
+                self._worker = worker
+                return
+        worker.kill()
+
+    def _begun(self, worker: WorkerClient, allowance: Allowance) -> WorkerClient | None:
         """The worker, if it serves: it may have ended since, with its zygote."""
         with contextlib.suppress(InfraError):
-            if worker.ready().alive():
+            if self._ready(worker, allowance).alive():
                 return worker
             worker.kill()
         return None

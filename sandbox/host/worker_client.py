@@ -111,12 +111,24 @@ class WorkerClient:
         self._knowledge = Knowledge()
         self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
         self._accounted = self._last_cpu = self._start_cpu = self._preparing_cpu = 0.0
+        self._start_seconds = READY_SECONDS * (IF_PATIENT if is_patient else 1)
         self.last_used = time.monotonic()
 
-    def ready(self) -> Self:
-        """Wait until the worker serves, and return this client. Raises InfraError."""
-        answer = self._ask(b"", READY_SECONDS)
+    def ready(self, allowance: Allowance = UNLIMITED) -> Self:
+        """Wait until the worker serves, and return this client. Raises InfraError.
+
+        Raises TookTooLong where the allowance ends before: then it still starts, and may be waited
+        for again.
+        """
+        began = time.monotonic()
+        left = allowance.left()
+        is_cut = left is not None and left < self._start_seconds
+        answer = self._ask(b"", left if is_cut and left is not None else self._start_seconds)
+        self._start_seconds = max(0.0, self._start_seconds - (time.monotonic() - began))
         if isinstance(answer, Failure):
+            if is_cut and answer.kind == "timeout":
+                allowance.note_preparation()
+                raise allowance.spent()
             self.kill()
             raise InfraError(f"a worker did not start: {answer.kind} {answer.message}")
         kind, body = answer

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from unittest import mock
 
 import pytest
 from sandbox_pools import a_pool
 from sandbox_trees import a_call, a_call_of, an_event, kinds, once, result
+from waiting import until
 
 from sandbox import ChannelCode, HadToWait, Program, SandboxPool, TookTooLong
 from sandbox.host.allowance import Allowance
 from sandbox.host.bursts import BURST_SECONDS
+from sandbox.host.worker_client import Failure, WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.trees import Grown, Node, Wake, Wiring
 
 SPAWN = ZygoteClient.spawn
+CHECK = WorkerClient.check
 
 SMALL = "function(A){return 1}"
 FULL = "function(A){" + "function a(){}" * 280 + " return 1}"
@@ -88,13 +92,13 @@ def test_nobody_waits_for_a_long_document(pool: SandboxPool) -> None:
     pool.check_all(a_document(1, 1, SMALL))
     found: list[list[list[str]]] = []
     document = a_document(500, 1, FULL)
-    long = threading.Thread(target=lambda: found.append(pool.check_all(document)))
+    long = threading.Thread(target=lambda: found.append(pool.check_all(document, tenant="a")))
     lock = pool._checking._long.lock
     long.start()
     while not lock._held and long.is_alive():
         time.sleep(0.001)
 
-    assert pool.check_all(a_document(1, 1, SMALL)) == [[]]
+    assert pool.check_all(a_document(1, 1, SMALL), tenant="b") == [[]]
     assert long.is_alive()
     long.join()
     assert found == [[[]] * 500]
@@ -179,6 +183,76 @@ def test_who_waits_for_what_is_left_is_told_in_its_time(pool: SandboxPool, used_
         pytest.raises(HadToWait),
     ):
         pool.check_all(a_document(1, 1, SMALL), within=0.1, tenant=used_up)
+
+
+def test_a_caller_says_how_long_it_waits_for_what_is_left(pool: SandboxPool, used_up: str) -> None:
+    """It may hold what others wait for as well. For its burst nobody needs patience."""
+    with pool._checking._patient.lock.held("another", Allowance()):
+        with pytest.raises(HadToWait):
+            pool.check_all(a_document(1, 1, SMALL), tenant=used_up, patience=0.0)
+        assert pool.check_all(a_document(1, 1, SMALL), tenant="innocent", patience=0.0) == [[]]
+
+
+def test_one_thread_of_a_tenant_waits_for_what_is_left(pool: SandboxPool, used_up: str) -> None:
+    """Others of it are told at once to try again: who has many would have all threads."""
+    lock, found = pool._checking._patient.lock, []
+    document = a_document(1, 1, SMALL)
+    first = threading.Thread(target=lambda: found.append(pool.check_all(document, tenant=used_up)))
+    with lock.held("another", Allowance()):
+        first.start()
+        until(lambda: used_up in lock._waiting)
+
+        with pytest.raises(HadToWait):
+            pool.check_all(a_document(2, 1, SMALL), tenant=used_up)
+        assert len(lock._waiting[used_up]) == 1
+    first.join()
+
+    assert found == [[[]]]
+    assert pool.check_all(a_document(2, 1, SMALL), tenant=used_up) == [[], []]
+
+
+def test_trying_again_goes_on_where_it_was(pool: SandboxPool) -> None:
+    """Whatever a document takes, it comes through in portions: here in one each time."""
+    document = a_document(130, 1, SMALL)
+    asked: list[list[int]] = []
+
+    def check(
+        worker: WorkerClient, texts: Sequence[bytes], allowance: Allowance
+    ) -> list[list[tuple[str, str]]] | Failure:
+        if asked[-1]:
+            raise allowance.spent()
+        asked[-1].append(len(texts))
+        return CHECK(worker, texts, allowance)
+
+    found: list[list[str]] = []
+    with mock.patch.object(WorkerClient, "check", check):
+        while not found and len(asked) < 10:
+            asked.append([])
+            with contextlib.suppress(TookTooLong):
+                found = pool.check_all(document, tenant="tenant")
+
+    assert found == [[]] * 130
+    assert asked == [[64], [64], [2]] * 2  # the allow-list, and the engine
+
+
+def test_a_start_that_takes_long_ends_with_its_request_and_goes_on(
+    pool: SandboxPool, used_up: str
+) -> None:
+    """And it is not begun anew by whoever comes next."""
+    started: list[bool] = []
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitpid(pid, 0)
+    ours, theirs = socket.socketpair()
+
+    def silent(_: ZygoteClient, checks: bool, _is_patient: bool) -> tuple[socket.socket, int]:
+        started.append(checks)
+        return ours, pid
+
+    with theirs, mock.patch.object(ZygoteClient, "spawn", silent):
+        for _ in range(2):
+            with pytest.raises(HadToWait):
+                pool.check_all(a_document(1, 1, SMALL), within=0.1, tenant=used_up)
+    assert started == [True]
 
 
 def test_a_program_that_was_found_well_is_not_looked_at_again(pool: SandboxPool) -> None:

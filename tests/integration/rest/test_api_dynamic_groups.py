@@ -76,6 +76,19 @@ def test_who_comes_changes_and_goes_is_followed(alice: Caller, served: Served) -
     assert get(alice, f"/{first}/streams/a/tree")["computations"] == 0
 
 
+def test_no_new_version_has_the_custom_fields_of_an_old_one(alice: Caller, served: Served) -> None:
+    """They were stored with each version once."""
+    reader = alice.create(a_reader(WHERE, customFields={"room": "attic"}))
+    old = served.platform.document(reader)
+    served.platform.put_document(reader, {**old, "customFields": {"room": "attic"}})
+    first = alice.create(an_object(room="kitchen"))
+    work(served)
+
+    assert members(alice, reader) == [first]
+    assert "customFields" not in served.platform.document(reader, 2)
+    assert get(alice, f"/{reader}")["customFields"] == {"room": "attic"}
+
+
 def test_all_that_has_changed_meanwhile_is_one_change(alice: Caller, served: Served) -> None:
     reader = alice.create(a_reader(WHERE))
     for _ in range(5):

@@ -22,29 +22,35 @@ class Checker:
     """Answers this about the first program, or raises what it is given."""
 
     def __init__(self, error: Exception | None = None, *, answers: Sequence[str] = ()) -> None:
-        self.asked: list[tuple[str, int, float | None]] = []
+        self.asked: list[tuple[str, int, float | None, float | None]] = []
         self._error = error
         self._answers = list(answers)
 
     def check_all(
-        self, programs: Sequence[Program], within: float | None = None, tenant: str = ""
+        self,
+        programs: Sequence[Program],
+        within: float | None = None,
+        tenant: str = "",
+        patience: float | None = None,
     ) -> list[list[str]]:
-        self.asked.append((tenant, len(programs), within))
+        self.asked.append((tenant, len(programs), within, patience))
         if self._error:
             raise self._error
         return [self._answers, []]
 
 
-def problems(checker: Checker, seconds: float = SECONDS) -> list[BadDocument]:
+def problems(
+    checker: Checker, seconds: float = SECONDS, patience: float = 1.0
+) -> list[BadDocument]:
     definition = parse_service_object(DOCUMENT, "so", argument_names)
-    return Snippets(checker, seconds).problems(7, definition)
+    return Snippets(checker, seconds, lambda: patience).problems(7, definition)
 
 
 def test_all_programs_of_a_tenant_are_checked_within_a_time() -> None:
     checker = Checker()
 
-    assert problems(checker, 3.0) == []
-    assert checker.asked == [("7", 2, 3.0)]
+    assert problems(checker, 3.0, 2.0) == []
+    assert checker.asked == [("7", 2, 3.0, 2.0)]
 
 
 def test_what_is_wrong_is_told_with_its_place() -> None:
