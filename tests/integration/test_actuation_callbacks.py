@@ -18,14 +18,19 @@ from delivery.callbacks import http_client
 from delivery.callbacks.http_client import HttpClient
 from delivery.callbacks.receiver import REFUSALS, Callbacks
 from delivery.callbacks.signing import signed_headers
+from servioticy.domain.feed_slots import SLOTS
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.actuations import ActuationRequest
 from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.cursors import Claim
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.roles import Role
 from servioticy.storage.tenants import PostgresTenants
+
+ALL = Claim("", frozenset(range(SLOTS)), frozenset(), SLOTS)
+"""Of all tenants this process is the one that calls."""
 
 
 class World:
@@ -72,7 +77,7 @@ class World:
         dead: Any = None
         callbacks = Callbacks(client, dead, an_evaluator(), clock=lambda: self.now)
         ask = FairExecutor("store", 2).run
-        couriers = Couriers(self.store, callbacks, ask, lambda: True, lambda: self.now, self.sleep)
+        couriers = Couriers(self.store, callbacks, ask, lambda: ALL, lambda: self.now, self.sleep)
         couriers.start()
         try:
             async with asyncio.timeout(30):

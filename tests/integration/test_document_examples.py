@@ -21,4 +21,4 @@ EXAMPLES = [each for each in blocks(PAGE.read_text("utf-8")) if each.language ==
 def test_the_code_of_each_example_is_accepted(pool: SandboxPool, example: Any) -> None:
     definition = parse_service_object(json.loads(example.text), "so", argument_names)
 
-    assert Snippets(pool).problems(definition) == []
+    assert Snippets(pool).problems(1, definition) == []

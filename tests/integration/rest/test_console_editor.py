@@ -35,7 +35,7 @@ DOCUMENT = {
 }
 
 
-def check(definition: Definition) -> list[BadDocument]:
+def check(_tenant: int, definition: Definition) -> list[BadDocument]:
     """Refuse code that says so, as the sandbox would."""
     streams = {each.ref.stream: each for each in definition.streams}
     code = str(streams["twice"].composite) if "twice" in streams else ""
