@@ -40,8 +40,6 @@ class Checking:
     Besides, each document has a process of its own in which the engine looks at it: what
     calls itself would run there.
 
-    Of a tenant one thread is in the third lane: others of it are told at once to try again.
-
     A program that was found to be well is not looked at again when its tenant sends it again, and
     what one of the two looks has found of it is not lost where the time of its document ends.
     """
@@ -54,7 +52,6 @@ class Checking:
         self._long = _Lane(zygote, spare, idle_seconds)
         self._patient = _Lane(zygote, None, idle_seconds)
         self._bursts = Bursts()
-        self._waiting = _Waiting()
         self._known = _Known()
 
     def problems(
@@ -91,7 +88,7 @@ class Checking:
         new = self._known.new(tenant, texts, _COMPILED)
         found: dict[str, Problems | Failure] = {each: [] for each in texts}
         quick = self._short if _is_short([texts[each] for each in new]) else self._long
-        third = _Third(self._patient, self._waiting, patience)
+        third = _Third(self._patient, patience)
         with closing(_Looking(tenant, quick, third, self._bursts, allowance)) as looking:
             looks = {_ALLOWED: looking.allowed} if self._allow_list else {}
             for stage, look in {**looks, _COMPILED: looking.compiled}.items():
@@ -117,27 +114,6 @@ class Checking:
     @property
     def _lanes(self) -> tuple[_Lane, ...]:
         return self._short, self._long, self._patient
-
-
-class _Waiting:
-    """Tenants for whom a thread is in the third lane. For several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._tenants: set[str] = set()
-
-    def begin(self, tenant: str) -> bool:
-        """Begin to be in it; False: another thread is."""
-        with self._lock:
-            if tenant in self._tenants:
-                return False
-            self._tenants.add(tenant)
-            return True
-
-    def end(self, tenant: str) -> None:
-        """Be in it no longer."""
-        with self._lock:
-            self._tenants.discard(tenant)
 
 
 class _Lane:
@@ -172,7 +148,6 @@ class _Third(NamedTuple):
     """The lane of those whose burst is used up, and for how long a caller waits in it."""
 
     lane: _Lane
-    waiting: _Waiting
     patience: float | None
 
 
@@ -202,13 +177,7 @@ class _Looking:
         return self._patiently(lambda lane: self._compiled(lane, texts))
 
     def close(self) -> None:
-        """End the process in which the engine has looked, and be in no lane."""
-        self._end_worker()
-        if self._is_waiting:
-            self._third.waiting.end(self._tenant)
-            self._is_waiting = False
-
-    def _end_worker(self) -> None:
+        """End the process in which the engine has looked."""
         if self._worker:
             self._worker.kill()
 
@@ -250,21 +219,14 @@ class _Looking:
         if self._bursts.has(self._tenant):
             return self._quick
         if not self._is_waiting:
-            self._begin_to_wait()
+            self._is_waiting = True
+            self._allowance = self._allowance.at_most(self._third.patience)
         return self._third.lane
-
-    def _begin_to_wait(self) -> None:
-        """Raises HadToWait where another thread waits for the tenant."""
-        if not self._third.waiting.begin(self._tenant):
-            spent = self._allowance.spent()
-            raise HadToWait(spent.seconds, spent.within)
-        self._is_waiting = True
-        self._allowance = self._allowance.at_most(self._third.patience)
 
     def _worker_in(self, lane: _Lane) -> WorkerClient:
         """Return one that has looked at nothing but this document."""
         if self._worker is None or self._worker.ended or self._worker_of is not lane:
-            self._end_worker()
+            self.close()
             self._worker, self._worker_of = lane.worker(self._allowance), lane
         return self._worker
 
