@@ -18,8 +18,7 @@ def test_a_person_signs_in_and_out(visitor: Person, platform: RunningPlatform) -
     visitor.sign_in(platform.token)
     assert visitor.page.evaluate("document.cookie") == ""
 
-    visitor.press("Sign out")
-    visitor.page.get_by_label("Token").wait_for()
+    visitor.sign_out()
     visitor.open("/console/devices")
     assert visitor.page.get_by_label("Token").is_visible()
 

@@ -432,7 +432,7 @@ def test_who_operates_the_platform_sees_what_is_woven(
     finally:
         aspects.unlink()
         until(lambda: not _woven(platform), 60)
-    visitor.press("Sign out")
+    visitor.sign_out()
     visitor.sign_in(cellar.token)
     visitor.open(f"/console/streams/{cellar.device}/air/trace?timestamp={cellar.newest}")
     visitor.page.get_by_role("row", name="ingest.take").first.wait_for()

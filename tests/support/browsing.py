@@ -93,6 +93,11 @@ class Person:
         self.page.keyboard.press("Enter")
         self.page.get_by_role("button", name="Sign out").wait_for()
 
+    def sign_out(self) -> None:
+        """And be where one signs in: another page opened before would end that answer."""
+        self.press("Sign out")
+        self.page.get_by_label("Token").wait_for()
+
     def barriers(self, rules: list[str] | None = None) -> list[str]:
         """What axe finds wrong with the page as it is now; by these rules, or by all."""
         if not self.page.evaluate("'axe' in window"):
