@@ -9,6 +9,11 @@ LEAST_PART = 0.25
 in a partition with hundreds of updates a second somebody always waits."""
 
 
+def nobody() -> bool:
+    """Tell that nobody waits."""
+    return False
+
+
 class Slice:
     """One that begins now."""
 
@@ -16,7 +21,7 @@ class Slice:
         self,
         clock: Callable[[], float],
         seconds: float,
-        is_awaited: Callable[[], bool] = lambda: False,
+        is_awaited: Callable[[], bool] = nobody,
     ) -> None:
         """`is_awaited` tells whether somebody waits for what follows it."""
         began = clock()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import NamedTuple, TypeAlias
 
-from pipeline.slice import Slice
+from pipeline.slice import Slice, nobody
 from servioticy.domain.pauses import Paused
 from servioticy.domain.records import BackfillRecord, ControlRecord, DefinitionRecord
 from servioticy.errors import Unavailable
@@ -35,10 +35,6 @@ class _Begun(NamedTuple):
     """When its transaction began; None: it has none."""
 
 
-def _nobody() -> bool:
-    return False
-
-
 class Slices:
     """What is under way so in one partition, one record of each tenant."""
 
@@ -46,7 +42,7 @@ class Slices:
         self,
         store: PartitionStore,
         clock: Callable[[], float] = time.monotonic,
-        is_awaited: Callable[[], bool] = _nobody,
+        is_awaited: Callable[[], bool] = nobody,
     ) -> None:
         """`is_awaited` tells whether somebody waits for what follows a slice."""
         self._store = store
@@ -82,7 +78,7 @@ class Slices:
                 return True
             swaps = isinstance(record, BackfillRecord)
             begun = _Begun(late, work, self._clock() if swaps else None)
-        is_awaited = _nobody if self._is_overdue(begun) else self._is_awaited
+        is_awaited = nobody if self._is_overdue(begun) else self._is_awaited
         now = Slice(self._clock, seconds, is_awaited)
         for _pause in begun.work:
             if now.is_over():

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from pipeline.limits import LOADING_SECONDS
-from pipeline.slice import Slice
+from pipeline.slice import Slice, nobody
 from pipeline.state.loading import Loading, portions
 from pipeline.state.weights import weight_of_copy
 from servioticy.domain.contested import CONTESTED_SECONDS
@@ -30,11 +30,6 @@ MAX_LOOKED_AT = 200
 """Service Objects of which is looked at once whether they are unused: 0.1 ms."""
 MARKS = 10
 """So many times are remembered of those within which something is not forgotten."""
-
-
-def _nobody() -> bool:
-    """Tell that nobody waits."""
-    return False
 
 
 class StillLoading(NamedTuple):
@@ -77,7 +72,7 @@ class Components:
         self._batches = 0
         self._loading: dict[str, Loading] = {}
         self._rests: Set[int] = frozenset()
-        self._is_awaited: Callable[[], bool] = _nobody
+        self._is_awaited: Callable[[], bool] = nobody
         self._seconds_left = LOADING_SECONDS
         self._spent: defaultdict[int, float] = defaultdict(float)
 
@@ -110,11 +105,11 @@ class Components:
         return self.known.get(service_object)
 
     def spare(
-        self, rests: Set[int] = frozenset(), is_awaited: Callable[[], bool] = _nobody
+        self, rests: Set[int] = frozenset(), is_awaited: Callable[[], bool] = nobody
     ) -> None:
         """From now on load nothing of tenants of whom something rests: it has its turn.
 
-        And end a slice with the step it is at where somebody waits for what follows it.
+        And end a slice sooner where somebody waits for what follows it.
         """
         self._rests, self._is_awaited = rests, is_awaited
 
@@ -345,7 +340,7 @@ class Components:
     def _over(self, seconds: float) -> Callable[[], bool]:
         """Return what tells whether a slice of so many seconds that begins now is over."""
         if seconds == float("inf"):
-            return _nobody
+            return nobody
         return Slice(self._clock, seconds, self._is_awaited).is_over
 
     def _add(self, loading: Loading) -> None:

@@ -136,8 +136,8 @@ class SandboxPool:
         seconds of wall time, waiting for others included.
 
         A tenant that has used up what it may take at once waits for what nobody else wants:
-        for so long as the caller has `patience`, and in one thread at a time. Then HadToWait is
-        raised; tried again, it goes on where it was.
+        for so long as the caller has `patience`. Then HadToWait is raised; tried again, it goes
+        on where it was.
         """
         self._entered()
         return self._checking.problems(tenant, programs, Allowance(within), patience)
