@@ -14,13 +14,13 @@ and goes on when it is sent the answer (docs/decisions/0049-flow.md).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence, Set
 from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 from pipeline.engine import Engine
-from pipeline.errors import BatchTooSlow, TreeTooSlow
+from pipeline.errors import BatchTooSlow, TreeTooLarge, TreeTooSlow
 from pipeline.growth import Keeping, StateLacking, Verdict
 from pipeline.limits import BATCH_SECONDS, MAX_WAITING
 from pipeline.sharing.rules import Rules
@@ -33,8 +33,9 @@ from pipeline.work import Work
 from sandbox import TookTooLong
 from servioticy.domain.borders import revision_over
 from servioticy.domain.graph import Graph, Whole
-from servioticy.domain.known_streams import is_follower
+from servioticy.domain.known_streams import KnownStream, is_follower
 from servioticy.domain.pauses import Paused
+from servioticy.domain.plans import Plan
 from servioticy.domain.verdicts import BEHIND
 
 TOO_MUCH_WAITS = f"more than {MAX_WAITING} records of its tenant wait to be computed"
@@ -67,10 +68,15 @@ def process(
     evaluated one step at a time, and the limits cut it where the serial order does. `spending`
     gets what was spent, whatever happens.
     """
-    graph, stages, updates = partition.graph, engine.stages, work.updates
+    graph, stages, updates, limits = partition.graph, engine.stages, work.updates, rules.limits
     spending.add_bytes(sum(each.size for each in updates))
     origins = [[graph.stream(root.origin) for root in each.roots] for each in updates]
-    last_updates = partition.recall(dict.fromkeys(chain.from_iterable(origins)))
+    plans: dict[KnownStream, Plan] = {}
+    for origin in dict.fromkeys(chain.from_iterable(origins)):
+        plans[origin] = yield from _in_slices(graph.planning(origin))
+    if not rules.alone:
+        _check(work, origins, {o for o, plan in plans.items() if plan.least > limits.computations})
+    last_updates = yield from _in_slices(partition.recall(plans.values()))
     is_long = len(last_updates) > LONG
     state = BatchState(updates, origins, last_updates)
     entries: list[Whole] = []
@@ -113,6 +119,16 @@ def process(
             state.end(ended)
             break
     return state
+
+
+def _check(
+    work: Work, origins: Sequence[Sequence[KnownStream]], too_large: Set[KnownStream]
+) -> None:
+    """Raise TreeTooLarge of a tree whose root alone wakes more than may compute: those of updates
+    of these streams. To try it would take as long as to compute all that may."""
+    for each, some in zip(work.updates, origins, strict=True) if too_large else ():
+        if each.is_stored and not too_large.isdisjoint(some):
+            raise TreeTooLarge(each.key)
 
 
 def _in_slices(work: Paused[T]) -> Generator[None, Any, T]:

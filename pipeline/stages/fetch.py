@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import cast
 
 from pipeline.growth import Asked, Entering, Keeping
 from pipeline.sharing.rules import Rules
@@ -13,6 +14,9 @@ from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import Region
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.timing import newest
+
+_last = cast(Callable[..., Last], tuple.__new__)
+"""A third of what it takes to call the class."""
 
 LastUpdates = Mapping[StreamRef, LastUpdate | None]
 
@@ -74,13 +78,14 @@ def _lasts(
         best = _newest(region, members, last_updates)
         if best is not None:
             needed[best] = True
-    lasts = []
-    for number, document in needed.items():
-        stream = region.streams[number]
+    lasts: list[Last] = []
+    streams = region.streams
+    for number, reads in needed.items():
+        stream = streams[number]
         last = None if stream is None else last_updates.get(stream.ref)
         if last is not None:
-            text = last.document if document else None
-            lasts.append(Last(number, last.timestamp, text, last.state))
+            timestamp, text, state = last
+            lasts.append(_last(Last, (number, timestamp, text if reads else None, state)))
     return lasts
 
 

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
+from itertools import islice
 
 from pipeline.accounting.accounts import Accounts
 from pipeline.errors import BatchTooLarge
@@ -28,12 +29,18 @@ from servioticy.domain.evaluators.past import PastKey
 from servioticy.domain.evaluators.programs import HEAD
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import InputRef, LastUpdate, ServiceObject, StreamRef
+from servioticy.domain.pauses import Paused, short
+from servioticy.domain.plans import Plan
 from servioticy.errors import Unavailable
 from servioticy.ports.batches import Batch
 from servioticy.ports.effects import Activate, ActivateAll
 from servioticy.ports.kept_entries import StoredEntry
 from servioticy.ports.partition_store import PartitionStore
 from servioticy.ports.put_off import TreeKey
+
+RECALLED_AT_ONCE = 1000
+"""Last updates that are looked up until others may go on: half a millisecond where they are
+known, some five where the store is asked."""
 
 
 class Partition:
@@ -225,22 +232,37 @@ class Partition:
             self.senders = +self.senders
             self._beginning.keep(self.waiting)
 
-    def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
-        """The last updates that trees of these streams' updates need, as they are now.
+    def recall(self, plans: Iterable[Plan]) -> Paused[Mapping[StreamRef, LastUpdate | None]]:
+        """The last updates that trees of these plans need, as they are now.
 
-        One query at most. They stay as they are, whatever is learnt or forgotten meanwhile.
+        One query at most for so many. They stay as they are, whatever is learnt or forgotten
+        meanwhile; and nothing changes them, as all of it is of one tenant.
         """
-        needed = self.graph.needed(origins)
-        unknown = self._last_updates.use(needed)
+        needed = iter(self.graph.needed(plans))
+        found: dict[StreamRef, LastUpdate | None] = {}
+        while some := list(islice(needed, RECALLED_AT_ONCE)):
+            if found:
+                yield
+            self._look_up(some)
+            found.update(self._last_updates.of(some))
+        return found
+
+    def recall_all(self, work: Work) -> None:
+        """Ask for those of several tenants together, where they are not known.
+
+        What takes long to find out leaves that to its own piece.
+        """
+        refs = dict.fromkeys(root.origin for each in work.updates for root in each.roots)
+        plans = [short(self.graph.planning(self.graph.stream(each)), 1) for each in refs]
+        few = [each for each in plans if each and len(each.streams) <= RECALLED_AT_ONCE]
+        self._look_up(self.graph.needed(few))
+
+    def _look_up(self, refs: Iterable[StreamRef]) -> None:
+        """Ask for these last updates where they are not known."""
+        unknown = self._last_updates.use(refs)
         if unknown:
             found = asked_for(unknown, self.graph, self.store)
             self._last_updates.keep(found.items())
-        return self._last_updates.of(needed)
-
-    def recall_all(self, work: Work) -> None:
-        """Ask for those of several tenants together, where they are not known."""
-        refs = dict.fromkeys(root.origin for each in work.updates for root in each.roots)
-        self.recall(map(self.graph.stream, refs))
 
     def recall_kept(self, keys: Keys, known: Keeping, *, is_one: bool) -> Keeping:
         """What composites keep under these keys, as it is stored, beside what is known of others.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from sandbox.trees import CLOCK, FOLLOWS
@@ -26,6 +24,7 @@ from servioticy.domain.patterns import Copy, Pattern, can_be_shared, is_alone
 from servioticy.domain.pauses import PAUSE, Paces, Paused, finished
 from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
 from servioticy.domain.regions import Shared, has_clock, whole
+from servioticy.domain.remembered import Remembered
 from servioticy.domain.windowed import parts
 
 __all__ = ["Graph", "KnownStream", "Wake"]
@@ -35,9 +34,6 @@ MAX_REMEMBERED = 2_000_000
 
 Whole: TypeAlias = tuple[tuple[Entry, ...], ...]
 """Of each of some streams what its update enters, where all is one region."""
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 
 class Graph:
@@ -57,9 +53,9 @@ class Graph:
         self._patterns: WeakValueDictionary[int, Pattern] = WeakValueDictionary()
         """By the identity of the definition that those of the copies are like, which it holds."""
         self._shared = Shared()
-        self._plans: _Remembered[StreamRef, Plan] = _Remembered(MAX_REMEMBERED)
-        self._needs: _Remembered[tuple[str, int], Needs] = _Remembered(MAX_REMEMBERED)
-        self._wholes: _Remembered[StreamRef, Whole] = _Remembered(MAX_REMEMBERED)
+        self._plans: Remembered[StreamRef, Plan] = Remembered(MAX_REMEMBERED)
+        self._needs: Remembered[tuple[str, int], Needs] = Remembered(MAX_REMEMBERED)
+        self._wholes: Remembered[StreamRef, Whole] = Remembered(MAX_REMEMBERED)
         finished(self._take_in(service_objects))
 
     def component(self, service_objects: Iterable[ServiceObject]) -> Paused[Graph]:
@@ -209,22 +205,26 @@ class Graph:
 
     def plan(self, origin: KnownStream) -> Plan:
         """What an update of this stream enters, and what has to be known to compute its tree."""
+        return finished(self.planning(origin))
+
+    def planning(self, origin: KnownStream) -> Paused[Plan]:
+        """The same with pauses, where it is not known."""
         copy = self._copy(origin.ref)
         if copy is not None:
-            return copy.plan(origin.ref.stream, self.needs)
+            return (yield from copy.planning(origin.ref.stream, self._needing))
         plan = self._plans.get(origin.ref)
         if plan is None:
             self._cut(origin)
-            plan = plan_of(origin, self.needs)
-            self._plans.put(origin.ref, plan, 1 + len(plan.streams) + len(plan.groups))
+            plan = yield from plan_of(origin, self._needing)
+            if self._found(origin.ref) is origin:  # still
+                self._plans.put(origin.ref, plan, 1 + len(plan.streams) + len(plan.groups))
         return plan
 
-    def needed(self, origins: Iterable[KnownStream]) -> Iterable[StreamRef]:
-        """Return the streams whose last updates the trees of these streams' updates need."""
+    def needed(self, plans: Iterable[Plan]) -> Iterable[StreamRef]:
+        """Return the streams whose last updates trees of these plans need."""
         needed: dict[StreamRef, None] = {}
         groups = {}
-        for origin in origins:
-            plan = self.plan(origin)
+        for plan in plans:
             needed.update(dict.fromkeys([each.ref for each in plan.streams]))
             groups.update({(region, id(members)): members for region, members in plan.groups})
         for (region, _id), members in groups.items():
@@ -237,18 +237,27 @@ class Graph:
 
         Equal regions need the same.
         """
+        return finished(self._needing(region, node, Paces()))
+
+    def _needing(self, region: Region, node: int, paces: Paces) -> Paused[Needs]:
         key = region.wiring.id, node
         needs = self._needs.get(key)
         if needs is None:
-            needs = needs_of(region.wiring, node)
+            needs = yield from needs_of(region.wiring, node, paces)
             self._needs.put(key, needs, 1 + len(needs.lasts) + len(needs.groups))
         return needs
 
     def whole(self, origins: Sequence[KnownStream]) -> Paused[Whole]:
         """All that updates of these streams can reach, as a region that each of them enters.
 
-        It is to be taken step by step.
+        It is to be taken step by step. What has been cut as one region is that one.
         """
+        plans: list[Plan] = []
+        for each in origins:
+            plans.append((yield from self.planning(each)))
+        entered = {region for each in origins for region, _node in each.entries}
+        if len(entered) <= 1 and all(plan.parts == 1 for plan in plans):
+            return tuple([each.entries for each in origins])
         found = self._wholes.get(origins[0].ref) if len(origins) == 1 else None
         if found is None:
             found, size = yield from self._whole(origins)
@@ -258,9 +267,12 @@ class Graph:
         return found
 
     def _whole(self, origins: Sequence[KnownStream]) -> Paused[tuple[Whole, int]]:
-        for each in origins:
-            self._cut(each)
-        members = [self.stream(each) for each in sorted(self.reachable([e.ref for e in origins]))]
+        reached = yield from self._reaching([each.ref for each in origins])
+        members: list[KnownStream] = []
+        for number, each in enumerate(reached):
+            if not number % PAUSE:
+                yield
+            members.append(self.stream(each))
         if not members:
             return tuple(() for _ in origins), 1
         region = yield from whole(members, self._found, self.wakes)
@@ -270,12 +282,18 @@ class Graph:
 
     def reachable(self, origins: Iterable[StreamRef]) -> set[StreamRef]:
         """Every composite that updates of these streams can wake, directly or not."""
-        found: set[StreamRef] = set()
+        return set(finished(self._reaching(origins)))
+
+    def _reaching(self, origins: Iterable[StreamRef]) -> Paused[dict[StreamRef, None]]:
+        found: dict[StreamRef, None] = {}
         waiting = list(origins)
+        paces = Paces()
         while waiting:
             for wake in self.wakes(waiting.pop()):
+                if paces.pauses(1):
+                    yield
                 if wake.composite not in found:
-                    found.add(wake.composite)
+                    found[wake.composite] = None
                     waiting.append(wake.composite)
         return found
 
@@ -308,42 +326,6 @@ class _Part:
             composites = [each for each in streams.values() if each.composite is not None]
             yield from cutting(composites, streams, lambda ref: wakes.get(ref, ()), shared)
             self._left = None
-
-
-class _Remembered(Generic[Key, Value]):
-    """What has been worked out, while there is room; the least recently used goes first.
-
-    For several threads.
-    """
-
-    def __init__(self, room: int) -> None:
-        self._lock = threading.Lock()
-        self._room = room
-        self._known: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
-
-    def get(self, key: Key) -> Value | None:
-        with self._lock:
-            found = self._known.get(key)
-            if found is None:
-                return None
-            self._known.move_to_end(key)
-            return found[0]
-
-    def put(self, key: Key, value: Value, size: int) -> None:
-        with self._lock:
-            before = self._known.pop(key, None)
-            self._room += before[1] if before else 0
-            self._known[key] = value, size
-            self._room -= size
-            while self._room < 0 and len(self._known) > 1:
-                self._room += self._known.popitem(last=False)[1][1]
-
-    def drop(self, keys: Iterable[Key]) -> None:
-        with self._lock:
-            for key in keys:
-                gone = self._known.pop(key, None)
-                if gone is not None:
-                    self._room += gone[1]
 
 
 def _known(stream: Stream, service_object: ServiceObject) -> KnownStream:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from sandbox import trees
 from servioticy.domain.known_streams import Entry, KnownStream, Region, Wake
 from servioticy.domain.model import Definition, ServiceObject, StreamRef
+from servioticy.domain.pauses import Paces, Paused
 from servioticy.domain.plans import Needs, Plan, plan_of
 from servioticy.domain.scripts import is_anybodys, program_name
 
@@ -20,7 +21,7 @@ MAX_PLANNED = 50
 """Numbers of streams in plans, for each stream of a pattern: the plans of a long chain are as
 many as its square."""
 
-NeedsOf: TypeAlias = Callable[[Region, int], Needs]
+NeedsOf: TypeAlias = Callable[[Region, int, Paces], Paused[Needs]]
 
 
 class _Stream(NamedTuple):
@@ -39,6 +40,7 @@ class _Planned(NamedTuple):
 
     streams: tuple[int, ...]
     parts: int
+    least: int
 
 
 class _Region(NamedTuple):
@@ -115,20 +117,21 @@ class Pattern:
             ]
         )
 
-    def plan(self, number: int, streams: Sequence[KnownStream], needs: NeedsOf) -> Plan:
+    def planning(
+        self, number: int, streams: Sequence[KnownStream], needs: NeedsOf
+    ) -> Paused[Plan]:
         """The plan of the stream with this number of those of a copy; kept while there is room."""
         found = self._plans.get(number)
         if found is None:
-            plan = plan_of(streams[number], needs)
-            found = _Planned(
-                tuple([self.numbers[each.ref.stream] for each in plan.streams]), plan.parts
-            )
+            plan = yield from plan_of(streams[number], needs)
+            planned = tuple([self.numbers[each.ref.stream] for each in plan.streams])
+            found = _Planned(planned, plan.parts, plan.least)
             self.remembered += len(found.streams)
             if self.remembered > MAX_PLANNED * len(streams):
                 self._plans, self.remembered = {}, len(found.streams)
             self._plans[number] = found
         needed = tuple([streams[each] for each in found.streams])
-        return Plan(streams[number].entries, needed, (), found.parts)
+        return Plan(streams[number].entries, needed, (), found.parts, found.least)
 
     def copy(self, service_object: ServiceObject) -> Copy:
         """The component of another Service Object whose definition is like that one."""
@@ -196,9 +199,9 @@ class Copy:
         found = () if number is None else self.pattern.streams[number].wakes
         return [Wake(self.streams[composite].ref, through) for composite, through in found]
 
-    def plan(self, name: str, needs: NeedsOf) -> Plan:
-        """That of the stream of this name."""
-        return self.pattern.plan(self.pattern.numbers[name], self.streams, needs)
+    def planning(self, name: str, needs: NeedsOf) -> Paused[Plan]:
+        """The plan of the stream of this name."""
+        return self.pattern.planning(self.pattern.numbers[name], self.streams, needs)
 
 
 def is_alone(service_object: ServiceObject) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sandbox.trees import Wiring
+from sandbox.trees import Node, Wiring
 from servioticy.domain.known_streams import Entry, KnownStream, Region
+from servioticy.domain.pauses import Paces, Paused
 from servioticy.domain.scripts import reads_own
 
 
@@ -33,9 +34,11 @@ class Plan(NamedTuple):
     """And the groups of which the newest member's is."""
     parts: int
     """How many regions there are in the tree, one at least."""
+    least: int = 0
+    """Computations that the tree has in any case, whatever comes of them."""
 
 
-def needs_of(wiring: Wiring, entry: int) -> Needs:
+def needs_of(wiring: Wiring, entry: int, paces: Paces) -> Paused[Needs]:
     """What has to be known where an update of this stream enters a region of this wiring.
 
     An input is the trigger itself where that comes through it: so the only input of a composite
@@ -46,12 +49,16 @@ def needs_of(wiring: Wiring, entry: int) -> Needs:
     waiting = deque([entry])
     while waiting:
         for wake in nodes[waiting.popleft()].wakes:
+            if paces.pauses(1):
+                yield
             if wake.node not in reached:
                 reached[wake.node] = None
                 waiting.append(wake.node)
     lasts: dict[int, bool] = {}
     groups: dict[tuple[int, ...], None] = {}
     for number in reached:
+        if paces.pauses(1):
+            yield
         node = nodes[number]
         if not node.reads:
             continue
@@ -71,8 +78,11 @@ def needs_of(wiring: Wiring, entry: int) -> Needs:
     return Needs(tuple(reached), tuple(lasts.items()), tuple(groups))
 
 
-def plan_of(origin: KnownStream, needs: Callable[[Region, int], Needs]) -> Plan:
+def plan_of(
+    origin: KnownStream, needs: Callable[[Region, int, Paces], Paused[Needs]]
+) -> Paused[Plan]:
     """The plan of a stream whose component is cut."""
+    paces = Paces()
     streams = {origin: None}
     groups: dict[tuple[Region, int], tuple[int, ...]] = {}
     regions: dict[Region, None] = {}
@@ -80,15 +90,19 @@ def plan_of(origin: KnownStream, needs: Callable[[Region, int], Needs]) -> Plan:
     waiting = deque(entered)
     while waiting:
         region, node = waiting.popleft()
-        found = needs(region, node)
+        found = yield from needs(region, node, paces)
         if found.reached:
             regions[region] = None
         for number, _document in found.lasts:
+            if paces.pauses(1):
+                yield
             stream = region.streams[number]
             if stream is not None and stream.feeds is None:
                 streams[stream] = None
         groups.update({(region, id(members)): members for members in found.groups})
         for number in found.reached:
+            if paces.pauses(1):
+                yield
             stream = region.streams[number]
             for entry in stream.crosses if stream is not None else ():
                 if entry not in entered:
@@ -99,4 +113,10 @@ def plan_of(origin: KnownStream, needs: Callable[[Region, int], Needs]) -> Plan:
         tuple(streams),
         tuple((region, members) for (region, _id), members in groups.items()),
         max(len(regions), 1),
+        sum([_woken(region.wiring.nodes, node) for region, node in origin.entries]),
     )
+
+
+def _woken(nodes: Sequence[Node], node: int) -> int:
+    """How many composites each update of a stream wakes in a region."""
+    return sum([not nodes[wake.node].follows for wake in nodes[node].wakes])

@@ -7,12 +7,15 @@ from typing import Any
 
 from python_evaluator import Compute, PythonEvaluator
 
+from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Root
 from sandbox import argument_names
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.evaluators.evaluator import Evaluators
 from servioticy.domain.graph import Graph
-from servioticy.domain.model import ServiceObject, StreamRef
+from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef
+from servioticy.domain.pauses import finished
 
 D, C, E = StreamRef("so", "d"), StreamRef("so", "c"), StreamRef("so", "e")
 
@@ -54,6 +57,11 @@ def a_service_object(
 def a_graph(composites: Mapping[str, Sequence[str]], **named: Any) -> Graph:
     """The graph of one Service Object; arguments as above."""
     return Graph([a_service_object(composites, **named)])
+
+
+def recalled(partition: Partition, *streams: KnownStream) -> Mapping[StreamRef, LastUpdate | None]:
+    """The last updates that trees of updates of these streams need."""
+    return finished(partition.recall([partition.graph.plan(each) for each in streams]))
 
 
 def document(value: int) -> bytes:

@@ -115,7 +115,7 @@ def test_an_input_is_its_provider_s_and_kept_where_it_is_read_beside_others() ->
     assert light.keeper is None
     assert kept.composite is None
     assert kept.read_in == ()
-    assert InputRef(X, 4) in graph.needed([graph.stream(StreamRef("r", "d"))])
+    assert InputRef(X, 4) in graph.needed([graph.plan(graph.stream(StreamRef("r", "d")))])
     assert {each.tenant for each in graph.regions()} == {1}
 
 

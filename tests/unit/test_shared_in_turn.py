@@ -102,7 +102,7 @@ WHY = {
     "ingest/sharing.py:Sharing.start": OURS,
     "ingest/updates_waiting.py:UpdatesWaiting.__init__": BRIEF,
     "servioticy/domain/cache.py:Cache.__init__": BRIEF,
-    "servioticy/domain/graph.py:_Remembered.__init__": BRIEF,
+    "servioticy/domain/remembered.py:Remembered.__init__": BRIEF,
     "servioticy/embedded/downloads.py:fetch": OURS,
     "servioticy/doors/certificate.py:Certificate.start": OURS,
     "servioticy/identity/keys.py:IssuerKeys.start": OURS,

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from engine_builders import C, D, E, document, logged
+from engine_builders import C, D, E, document, logged, recalled
 from memory import MemoryPlatform
 from oracle import Composite, Object
 from serial_order import define
@@ -111,7 +111,7 @@ def test_updates_are_stored_and_sent_in_the_serial_order(
 ) -> None:
     """Tree by tree, within a tree breadth first; a row's position counts within its tree."""
     batches, output = stored(partition, monkeypatch), FakeOutput()
-    partition.recall([partition.graph.stream(D)])
+    recalled(partition, partition.graph.stream(D))
 
     emit(
         [state_of(partition, logged(1, 11), logged(2, 12), derived=13)],
@@ -154,7 +154,7 @@ def test_pieces_of_several_tenants_are_one_stretch(
 def batches_last(partition: Partition) -> dict[KnownStream, LastUpdate]:
     """What the partition remembers of these streams."""
     streams = [partition.graph.stream(each) for each in (D, E)]
-    known = partition.recall(streams)
+    known = recalled(partition, *streams)
     return {each: last for each in streams if (last := known[each.ref]) is not None}
 
 
@@ -164,13 +164,13 @@ def test_last_updates_are_remembered_and_their_states_stored(
     """The last updates themselves are in the history."""
     batches = stored(partition, monkeypatch)
     d, c = (partition.graph.stream(each) for each in (D, C))
-    partition.recall([d])
+    recalled(partition, d)
     state = state_of(partition, logged(1, 7), logged(2, 5), derived=7, state=b"{}")
 
     emit([state], (), Work((), TreeKey(3)), partition, FakeOutput())
 
     assert [(each.stream_id, each.state) for each in batches[0].states] == [(c.stream_id, b"{}")]
-    known = partition.recall([d])
+    known = recalled(partition, d)
     assert known[D] == LastUpdate(7, document(7))
     assert known[C] == LastUpdate(7, document(7), b"{}")
 
@@ -198,7 +198,7 @@ def test_only_updates_newer_than_the_last_one_are_said_to_be_new(
     batches = stored(partition, monkeypatch)
     times = ((1, 7, D), (2, 7, D), (3, 8, D), (4, 7, C), (5, 8, C))
     updates = [logged(*each) for each in times]
-    partition.recall([partition.graph.stream(D)])
+    recalled(partition, partition.graph.stream(D))
 
     emit([state_of(partition, *updates)], (), Work((), TreeKey(6)), partition, FakeOutput())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from engine_builders import document
+from engine_builders import document, recalled
 from memory import MemoryPlatform
 from memory.state import InputRow
 from oracle import Composite, Object
@@ -307,10 +307,10 @@ def test_what_is_known_of_an_input_is_looked_up_again(world: World) -> None:
     world.partition.channels.look_up([D, E])
     known = InputRef(E, world.state.service_objects["r"].sequence)
     own = world.partition.graph.stream(StreamRef("r", "own"))
-    assert world.partition.recall([own])[known] is None
+    assert recalled(world.partition, own)[known] is None
     world.apply(world.begin(4, LastOutside(*E, 7, msgspec.Raw(document(7)))))
     assert world.partition.known("r") is not None
-    last = world.partition.recall([own])[known]
+    last = recalled(world.partition, own)[known]
     assert last is not None
     assert last.timestamp == 7
 
