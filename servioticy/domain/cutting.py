@@ -137,7 +137,8 @@ def _connected(
         own = root((each.ref, classes[each]))
         for read in each.composite.inputs if each.composite else ():
             for member in read.members:
-                parents[root((member, classes[each]))] = own
+                # So what all of them read stays the root.
+                parents[own] = own = root((member, classes[each]))
     found: defaultdict[Hashable, list[KnownStream]] = defaultdict(list)
     for number, each in enumerate(composites):
         if not number % PAUSE:

@@ -161,9 +161,9 @@ class Graph:
         for service_object in service_objects:
             copy = self._copies.pop(service_object, None)
             if copy is not None:
-                self._wholes.drop([each.ref for each in copy.streams])
+                self._wholes.drop({each.ref for each in copy.streams})
                 continue
-            gone = self._refs.pop(service_object, ())
+            gone = self._refs.pop(service_object, set())
             for known in (self._streams, self._wakes, self._parts):
                 for ref in gone:
                     known.pop(ref, None)

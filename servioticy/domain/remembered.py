@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Set
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -42,10 +42,8 @@ class Remembered(Generic[Key, Value]):
             while self._room < 0 and len(self._known) > 1:
                 self._room += self._known.popitem(last=False)[1][1]
 
-    def drop(self, keys: Iterable[Key]) -> None:
-        """Forget what is there."""
+    def drop(self, keys: Set[Key]) -> None:
+        """Forget what is there. It takes as long as there is of the fewer of both."""
         with self._lock:
-            for key in keys:
-                gone = self._known.pop(key, None)
-                if gone is not None:
-                    self._room += gone[1]
+            for key in self._known.keys() & keys:
+                self._room += self._known.pop(key)[1]

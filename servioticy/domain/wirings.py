@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from sandbox import trees
-from servioticy.domain.pauses import PAUSE, Paused, finished
+from servioticy.domain.pauses import PACES, PAUSE, Paused, finished
 
 
 def wiring(nodes: tuple[trees.Node, ...]) -> trees.Wiring:
@@ -21,8 +21,8 @@ def made_wiring(nodes: tuple[trees.Node, ...]) -> Paused[trees.Wiring]:
             yield
         facts = (
             each.code and each.code.id,
-            [tuple(wake) for wake in each.wakes],
-            each.inputs,
+            len(each.wakes),
+            [len(some) for some in each.inputs],
             each.own,
             each.settles,
             each.by_input,
@@ -38,4 +38,14 @@ def made_wiring(nodes: tuple[trees.Node, ...]) -> Paused[trees.Wiring]:
             each.read_as,
         )
         content.update(repr(facts).encode("utf-8", "surrogatepass"))
+        for first in range(0, len(each.wakes), PACES):
+            if first:
+                yield
+            wakes = [*map(tuple, each.wakes[first : first + PACES])]
+            content.update(repr(wakes).encode())
+        for members in each.inputs:
+            for first in range(0, len(members), PACES):
+                if first:
+                    yield
+                content.update(repr(members[first : first + PACES]).encode())
     return trees.Wiring(content.hexdigest(), nodes)

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from sandbox.trees import Node, Wake
-from servioticy.domain.wirings import wiring
+from servioticy.domain.pauses import PACES
+from servioticy.domain.wirings import made_wiring, wiring
 
 OTHERWISE = {
     "wakes": (Wake(0, 0, 0),),
@@ -34,3 +35,15 @@ OTHERWISE = {
 def test_whatever_a_node_says_is_in_the_id(name: str) -> None:
     """An option that is not would be computed as the first one that was met."""
     assert wiring((replace(Node(), **{name: OTHERWISE[name]}),)).id != wiring((Node(),)).id
+
+
+@pytest.mark.parametrize("name", ["wakes", "inputs"])
+def test_one_node_with_thousands_of_others_has_pauses(name: str) -> None:
+    """A stream that 13,500 composites read took ten milliseconds in one step."""
+    many = tuple(Wake(n, n, 0) for n in range(3 * PACES))
+    thousands = {"wakes": many, "inputs": (tuple(range(3 * PACES)),)}
+    node = replace(Node(), **{name: thousands[name]})
+
+    assert sum(1 for _ in made_wiring((node,))) - sum(1 for _ in made_wiring((Node(),))) == 2
+    shorter = replace(Node(), wakes=many[:-1], inputs=(tuple(range(3 * PACES - 1)),))
+    assert wiring((node,)).id != wiring((replace(node, **{name: getattr(shorter, name)}),)).id

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pipeline.spark.garbage import FAR_TOO_MANY, MIDDLE, OLD, PART, YOUNG, Garbage
+from pipeline.spark.garbage import FAR_TOO_MANY, OLD, PART, YOUNG, Garbage
 
 
 class Ground:
@@ -47,25 +47,23 @@ def ground() -> Ground:
 
 def test_it_is_looked_for_when_many_have_come_to_stay(ground: Ground) -> None:
     assert ground.look(YOUNG - 1) == []
-    assert ground.look(YOUNG) == [0]
+    assert ground.look(YOUNG) == [1], "who stays is old from then on"
 
 
 def test_what_is_being_computed_is_not_looked_through(ground: Ground) -> None:
     assert ground.look(FAR_TOO_MANY - 1, computing=True) == []
-    assert ground.look(FAR_TOO_MANY, computing=True) == [0]
+    assert ground.look(FAR_TOO_MANY, computing=True) == [1]
 
 
 def test_older_ones_are_looked_through_seldom_and_all_in_a_hundredth_of_the_time(
     ground: Ground,
 ) -> None:
-    found = [each for _ in range(2 * (MIDDLE + 1) * (OLD + 1)) for each in ground.look(YOUNG)]
+    found = [each for _ in range(2 * (OLD + 1)) for each in ground.look(YOUNG)]
     assert found.count(2) == 1, "the second time would be too soon"
-    first = found.index(2)
-    assert found[:first].count(1) == OLD
-    assert first == (MIDDLE + 1) * OLD + MIDDLE
+    assert found[: OLD + 1] == [1] * OLD + [2]
 
     ground.now += 0.5 / PART
-    ground.counts[1:] = [MIDDLE, OLD]
+    ground.counts[2] = OLD
     assert ground.look(YOUNG) == [2]
 
 
