@@ -38,6 +38,7 @@ class LateBase:
         self._partition = partition
         self._store, self._claim = partition.store, partition.claim
         self._work = work
+        self._counted = partition.counted
         self._emitted_offset = partition.emitted_offset
         self._emitted_before = tuple(emitted)
         self._effect = effect
@@ -77,8 +78,9 @@ class LateBase:
         partition.note_kept(self._kept)
         if self._effect is not None:
             partition.note_in_force()
-        # Not what there was less this: it may have been counted anew since this was stored.
-        partition.count_waiting()
+            partition.count_waiting()  # who is computed, and where, may be others
+        else:
+            partition.note_stored_beside(self._work, self._counted)
         partition.accounts.add(self.accounts)
         noted = frozenset(self._emitted_before)
         left = [each for each in partition.emitted_late if each not in noted]

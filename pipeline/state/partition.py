@@ -74,6 +74,8 @@ class Partition:
         """What is sent now is what all wait for."""
         self.forwarded_offsets = store.forwarded(number)
         """From each partition, the offset before which all that it forwarded has come."""
+        self.counted = 0
+        """How often it was asked how many records wait since the partition was begun."""
         self.waiting = Counter(store.waiting(number))
         """How many records of each tenant have been put off."""
         self.senders: Counter[int] = Counter()
@@ -212,11 +214,23 @@ class Partition:
 
     def count_waiting(self) -> None:
         """Ask how many records wait, and whose are held: some that were may wait now."""
+        self.counted += 1
         self.awaiting = self.store.awaiting(self.number)
         self.waiting = Counter(self.store.waiting(self.number))
         for each in self.senders.keys() - self.waiting.keys():
             del self.senders[each]
         self._beginning.keep(self.waiting)
+
+    def note_stored_beside(self, work: Work, counted: int) -> None:
+        """Note that late work is stored: since it had been `counted` so often.
+
+        If that has been done since it may be counted already, and is asked for again. To ask each
+        time would take everybody as long as one tenant has records that wait.
+        """
+        if counted == self.counted:
+            self.note_waiting(work)
+        else:
+            self.count_waiting()
 
     def note_waiting(self, work: Work) -> None:
         """Note that this work is stored: so many more, or fewer, records wait."""

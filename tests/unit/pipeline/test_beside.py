@@ -31,7 +31,7 @@ def test_nobody_waits_until_much_of_another_is_sent() -> None:
             seen.append(f"{name} {part}")
 
     partition = SimpleNamespace(
-        number=0, store=None, claim=None, emitted_offset=0, emitted_late=[], settings=None
+        number=0, store=None, claim=None, counted=0, emitted_offset=0, emitted_late=[]
     )
     engine = SimpleNamespace(stages=SimpleNamespace(emit=emit))
     with ThreadPoolExecutor(1) as thread:

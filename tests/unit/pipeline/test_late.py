@@ -573,6 +573,21 @@ def test_who_waits_for_rows_is_told_whichever_inbox_it_has_by_then(world: World)
     assert woken.wait(60)
 
 
+def test_what_waits_is_not_counted_with_each_piece_that_is_stored(world: World) -> None:
+    """It would take all others as long as thousands of one tenant's records wait."""
+    world.held.hold(world.tenants["a"])
+    world.put("a", "b")
+    world.put("a", at=2)
+    assert world.begun.partition.waiting == {world.tenants["a"]: 2}
+    counted = world.begun.partition.counted
+    world.held.let_go()
+
+    world.finish()
+    assert world.emitted("a", "c") == [1, 2]
+    assert world.begun.partition.counted == counted
+    assert not world.begun.partition.waiting
+
+
 def test_who_is_counted_anew_while_it_is_stored_is_not_forgotten(world: World) -> None:
     """A control record of another tenant's may have all counted."""
     world.held.hold(world.tenants["a"])
