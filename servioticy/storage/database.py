@@ -175,6 +175,18 @@ class Database:
                 self.close()
                 raise
 
+    def copied(self, sql: str, values: Mapping[str, Any]) -> bytes:
+        """Run a `COPY ... TO STDOUT` with these values; return its rows as they come."""
+        rows = io.BytesIO()
+        with self._connected() as (connection, _fresh):
+            try:
+                with connection.raw.cursor() as cursor:
+                    cursor.copy_expert(cursor.mogrify(sql, values), rows)
+            except LOST:
+                self.close()
+                raise
+        return rows.getvalue()
+
     def row(self, sql: str | Prepared, values: Mapping[str, Any] | None = None) -> Row | None:
         """The first row, or None."""
         return next(iter(self.rows(sql, values)), None)

@@ -39,7 +39,7 @@ from servioticy.ports.partition_store import (
 )
 from servioticy.ports.past import MAX_TOGETHER, ToldPast, WantedPast
 from servioticy.ports.put_off import PutOff, TreeKey
-from servioticy.storage import borders, expiry, kept_entries, past
+from servioticy.storage import borders, expiry, kept_entries, past, put_off
 from servioticy.storage.accounts import account
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
@@ -390,26 +390,11 @@ class PostgresPartitionStore:
             # progress is.
             self._database.rows(self._sql["wait_for_the_disk"])
         if batch.put_off:
-            offsets, tenants, service_objects, records, trees, held, _ = columns(batch.put_off, 7)
-            values = {
-                "partition": batch.partition,
-                "offsets": numbers(offsets),
-                "trees": numbers(trees),
-                "tenants": numbers(tenants),
-                "service_objects": list(service_objects),
-                "records": [memoryview(each) for each in records],
-                "held": list(held),
-            }
-            self._database.rows(self._sql["put_off"], values)
-        for name, keys in (
-            ("take_up", batch.taken_up),
-            ("forget_emitted_late", batch.emitted_late),
-        ):
-            if keys:
-                offsets, trees = columns(keys, 2)
-                values = {"offsets": numbers(offsets), "trees": numbers(trees)}
-                self._database.rows(self._sql[name], values | {"partition": batch.partition})
+            put_off.keep(self._database, batch.partition, batch.put_off)
+        if batch.taken_up:
+            put_off.note_taken_up(self._database, batch.partition, batch.taken_up)
         if batch.emitted_late:
+            put_off.forget_emitted(self._database, batch.partition, batch.emitted_late)
             borders.forget_late_crossings(self._database, batch)
 
     def _set_aside(self, displaced: Sequence[StoredUpdate], batch: Batch) -> None:
@@ -474,32 +459,19 @@ class PostgresPartitionStore:
 
     def waiting(self, partition: int) -> dict[int, int]:
         """How many records wait that have been put off, by tenant."""
-        return dict(self._database.rows(self._sql["waiting"], {"partition": partition}))
+        return put_off.waiting(self._database, partition)
 
     def begins_put_off(self, partition: int) -> list[bytes]:
         """Return those of the records that wait by which somebody is fed."""
-        rows = self._database.rows(self._sql["begins_put_off"], {"partition": partition})
-        return [bytes(record) for (record,) in rows]
+        return put_off.begins(self._database, partition)
 
     def put_off(self, partition: int, tenant: int, most: int, most_bytes: int) -> list[PutOff]:
         """The tenant's records that were put off, oldest first; one at least if there is any."""
-        values = {
-            "partition": partition,
-            "tenant": tenant,
-            "most": most,
-            "most_bytes": most_bytes,
-        }
-        return [
-            PutOff(offset, tenant, service_object, bytes(record), tree, False, was_held)
-            for offset, service_object, record, tree, was_held in self._database.rows(
-                self._sql["records_put_off"], values
-            )
-        ]
+        return put_off.oldest(self._database, partition, tenant, most, most_bytes)
 
     def taken_up(self, partition: int) -> list[TreeKey]:
         """Which records are computed late and perhaps not all emitted."""
-        rows = self._database.rows(self._sql["taken_up"], {"partition": partition})
-        return [TreeKey(*row) for row in rows]
+        return put_off.taken_up(self._database, partition)
 
 
 def _beside(partition: int) -> dict[str, int]:

@@ -56,3 +56,32 @@ def test_what_is_taken_up_waits_no_more_and_stays_until_it_is_emitted(
     assert storage.store.taken_up(0) == []
     assert storage.store.not_acknowledged(0, 3, 3) == []
     assert storage.store.put_off(0, 1, 9, 100) == [later(1)]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b'{"kind":"update","v":"' + b"x" * 20_000 + b"\\u0000\\\\'%s\"}",
+        b"\x00\xff" + b"x" * 20_000,
+        b"\x00" * 20_000,
+        ("\N{SNOWMAN}'\\" * 8_000).encode(),
+    ],
+)
+def test_long_records_come_back_as_they_were(storage: Storage, record: bytes) -> None:
+    """They take another way than short ones, and what is no text takes that of those."""
+    records = [later(0), later(1)._replace(record=record, tree=7), later(2)]
+    storage.store.begin(0)
+    storage.store.store(Batch(0, 0, 3, 0, put_off=records))
+
+    assert storage.store.put_off(0, 1, 9, 10**6) == records
+
+
+def test_a_long_record_that_has_waited_is_held(storage: Storage) -> None:
+    """As a short one is."""
+    record = later(0)._replace(record=b"x" * 20_000)
+    storage.store.begin(0)
+    storage.store.store(Batch(0, 0, 1, 0, put_off=[record]))
+    storage.store.store(Batch(0, 1, 1, 0, put_off=[record._replace(held=True)]))
+
+    assert storage.store.put_off(0, 1, 9, 10**6) == []
+    assert storage.store.waiting(0) == {}

@@ -120,7 +120,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "swapping.clear_slice": ({"jobs", "backfilled"}, PIPELINE),
     "swapping.in_vain": ({"jobs", "backfills"}, PIPELINE),
     "partition.owner": ({"service_objects"}, PIPELINE),
-    "partition.begins_put_off": ({"put_off"}, PIPELINE),
+    "put_off.begins": ({"put_off"}, PIPELINE),
     "partition.owners": ({"service_objects"}, PIPELINE),
     "partition.erases": ({"streams"}, PIPELINE),
     "partition.last_updates": ({"updates", "states"}, PIPELINE),
@@ -147,10 +147,10 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "purge.purge_subscriptions_of": ({"subscriptions"}, PIPELINE),
     "purge.purge_edges_from": ({"graph_edges"}, PIPELINE),
     "partition.not_acknowledged": ({"updates", "superseded"}, PIPELINE),
-    "partition.take_up": ({"put_off"}, PIPELINE),
-    "partition.forget_emitted_late": ({"put_off"}, PIPELINE),
-    "partition.waiting": ({"put_off"}, PIPELINE),
-    "partition.taken_up": ({"put_off"}, PIPELINE),
+    "put_off.take_up": ({"put_off"}, PIPELINE),
+    "put_off.forget_emitted": ({"put_off"}, PIPELINE),
+    "put_off.waiting": ({"put_off"}, PIPELINE),
+    "put_off.taken_up": ({"put_off"}, PIPELINE),
     "partition.forget_superseded": ({"superseded", "put_off"}, PIPELINE),
     "partition.used_up": ({"used_amounts", "stored_amounts", "quotas"}, PIPELINE),
     "replaced.replaced": ({"updates", "states"}, PIPELINE),
@@ -246,7 +246,17 @@ BETWEEN_TENANTS = {
 }
 """Those that name a tenant and read what is not its own."""
 
-FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors", "backup", "kept_entries"}
+FOR_ALL = {
+    "put_off",
+    "partition",
+    "effects",
+    "borders",
+    "purge",
+    "log",
+    "cursors",
+    "backup",
+    "kept_entries",
+}
 FOR_ALL |= {"retention", "operator_runs", "past", "swapping", "replaced"}
 """Files of the pipeline, of delivery and of back-ups, which have roles of their own."""
 
