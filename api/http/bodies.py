@@ -84,11 +84,12 @@ def json_value(types: Mapping[str, bool] = JSON_TYPES) -> Any:
     content = json_body(types)
     value = json_texts.read(content)
     try:
-        orjson.dumps(value)  # refuses what is nested deeper than we could answer
+        written = orjson.dumps(value)  # refuses what is nested deeper than we could answer
     except orjson.JSONEncodeError as error:
         reason = "The request is nested too deeply: at most 254 levels"
         raise BadDocument(reason, "", TOO_NESTED) from error
-    _refuse_repeated_keys(content)
+    if written != content:  # else nothing of it was lost
+        _refuse_repeated_keys(content)
     json_texts.refuse_nul(value, content)
     return value
 

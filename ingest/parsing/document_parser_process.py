@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-
 import orjson
 
 from sandbox import argument_names
 from servioticy.apart.answering import serve
+from servioticy.apart.frozen import written
 from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.domain.documents.limits import Meter
 
@@ -27,7 +26,7 @@ def answer(request: bytes) -> bytes:
         found = error
     except Exception as error:  # noqa: BLE001  a fault of ours, told where the request is
         found = repr(error)
-    return pickle.dumps((found, meter), pickle.HIGHEST_PROTOCOL)
+    return written((found, meter))
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ OF_STREAMS = dict.fromkeys(
 )
 OF_WINDOWS = dict.fromkeys(("emit", "lateness", "revisions"), "stands in a stream's window")
 """Words of windows, and where they mean something: nowhere else."""
-CHANNEL = ("type", "unit", "current-value")
-GROUP = ("soIds", "stream", "where")
+CHANNEL = frozenset({"type", "unit", "current-value"})
+GROUP = frozenset({"soIds", "stream", "where"})
 UPDATE = ("channels", "lastUpdate")
 VALUE = ("current-value", "unit")
 SUBSCRIPTION = (
@@ -156,18 +156,28 @@ def _check_places(content: Any, elsewhere: Mapping[str, str], part: Part) -> Non
 
 def _objects(
     document: dict[str, Any],
-) -> Iterator[tuple[Any, tuple[str, ...], Mapping[str, str], Part]]:
-    """Yield each object of a document that has words of ours, which, and which mean nothing."""
+) -> Iterator[tuple[Any, Collection[str], Mapping[str, str], Part]]:
+    """Yield objects of a document that have words of ours, which, and which mean nothing there.
+
+    Not those that have no other words.
+    """
     of_all = OF_STREAMS | OF_WINDOWS
     yield document, DOCUMENT, of_all, WHOLE
     for name, group in _items(document.get("groups")):
-        yield group, GROUP, of_all, WHOLE.at("groups", name, words=f"group {name:.40}")
+        if _has_others(group, GROUP):
+            yield group, GROUP, of_all, WHOLE.at("groups", name, words=f"group {name:.40}")
     for name, stream in _items(document.get("streams")):
         part = WHOLE.at("streams", name, words=f"stream {name:.40}")
         yield stream, STREAM, OF_WINDOWS, part
         for channel, content in _items(stream.get("channels") if isinstance(stream, dict) else 0):
-            place = part.at("channels", channel, words=f"channel {channel:.40}")
-            yield content, CHANNEL, of_all, place
+            if _has_others(content, CHANNEL):
+                place = part.at("channels", channel, words=f"channel {channel:.40}")
+                yield content, CHANNEL, of_all, place
+
+
+def _has_others(content: Any, known: frozenset[str]) -> bool:
+    """Tell whether it has a key that is none of these: most channels have not."""
+    return isinstance(content, dict) and not content.keys() <= known
 
 
 def _items(content: Any) -> Iterator[tuple[str, Any]]:
