@@ -133,11 +133,17 @@ class PassingOn:
         return read_peer(address) if address else None
 
     async def _follow(self) -> None:
-        """Ask whoever delivers by now."""
+        """Ask whoever delivers by now. Raises what one met, once all have had their turn."""
+        failure: Exception | None = None
         for number, client in enumerate(list(self._broker.clients)):
-            self.changed(client)
+            try:
+                self.changed(client)
+            except Exception as error:  # noqa: BLE001  raised below
+                failure = error
             if not number % 50:
                 await asyncio.sleep(0)  # it is others' turn
+        if failure is not None:
+            raise failure
 
     async def _look(self) -> None:
         await asyncio.sleep(LOOK_SECONDS)

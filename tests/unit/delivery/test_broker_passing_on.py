@@ -145,6 +145,32 @@ def test_for_each_tenant_that_process_is_asked_which_has_its_topics(
     asyncio.run(run())
 
 
+def test_one_client_that_always_fails_keeps_nobody_from_its_topics(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(repeating, "RETRY_SECONDS", 0.0)
+
+    async def run() -> None:
+        tenants = Tenants(monkeypatch)
+        broker = SimpleNamespace(clients=dict.fromkeys(tenants.clients))
+        passing_on = PassingOn(broker, lambda: tenants.claim, False, 1_000)  # type: ignore[arg-type]
+        changed = passing_on.changed
+
+        def failing(client: Client) -> None:
+            if client is tenants.clients[0]:
+                raise ValueError("a bug")
+            changed(client)
+
+        monkeypatch.setattr(passing_on, "changed", failing)
+        passing_on.start()
+        slots = (slot_of(of_tenant(each), SLOTS) for each in (1, 2))
+        tenants.claim = tenants.claim._replace(elsewhere=dict.fromkeys(slots, "mqtt://b:1"))
+        await tenants.until_asked(1, 2, 2)
+        await passing_on.stop()
+
+    asyncio.run(run())
+
+
 def test_a_look_that_fails_half_way_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the others would ask the old process until who delivers changes again."""
     monkeypatch.setattr(repeating, "RETRY_SECONDS", 0.0)
