@@ -6,7 +6,7 @@ import io
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from api.edge.kinds import LARGE, READING, kind
@@ -33,11 +33,12 @@ class Request:
     remote: str
     listens: Callable[[], bool] = lambda: True
     """tells any thread whether its client still waits for the answer"""
+    kind: str = field(init=False)
+    """which threads it takes"""
 
-    @property
-    def kind(self) -> str:
-        """Which threads it takes."""
-        return kind(self.head.method, self.head.path, len(self.body))
+    def __post_init__(self) -> None:
+        found = kind(self.head.method, self.head.path, len(self.body))
+        object.__setattr__(self, "kind", found)  # asked several times, and always the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ _AUTHORIZATION = re.compile(rb"\r\nauthorization:([^\r\n]+)\r\n", re.IGNORECASE)
 TOKEN_WITHIN = 2_048
 """Bytes of a head that are searched for a token before it is read."""
 
+REMEMBERED_HEAD = 1_024
+"""Bytes of a head of which it is remembered what it says, until another one comes."""
+
 ARCHIVES = ("/operators/", f"{API}/operators/")
 """Below it bodies are programs; how large all others may be is a setting."""
 
@@ -29,6 +32,8 @@ class Incoming:
         self._arrived = bytearray()
         self._looked = 0
         """so many of the arrived bytes hold no end of a head"""
+        self._last: tuple[bytes, Head] | None = None
+        """the last head that was taken: a device sends the same one again and again"""
         self._body: Body | None = None
 
     def add(self, data: memoryview) -> None:
@@ -40,6 +45,7 @@ class Incoming:
         self._arrived.clear()
         self._looked = 0
         self._body = None
+        self._last = None
 
     def is_empty(self) -> bool:
         """Tell whether nothing has arrived beyond what was taken out, and of the present body."""
@@ -76,9 +82,16 @@ class Incoming:
         self._looked = len(arrived)
         if end < 0:
             return None
-        head = parse(bytes(arrived[:end]))
+        head = self._read(bytes(arrived[:end]))
         del arrived[: end + len(_END)]
         self._looked = 0
+        return head
+
+    def _read(self, content: bytes) -> Head:
+        if self._last is not None and self._last[0] == content:
+            return self._last[1]
+        head = parse(content)
+        self._last = (content, head) if len(content) <= REMEMBERED_HEAD else None
         return head
 
     def begin_body(self, head: Head) -> None:

@@ -8,11 +8,11 @@ import pytest
 
 from api.edge.deadlines import Deadlines
 from api.edge.framing import TooMuch
-from api.edge.incoming import Incoming
+from api.edge.incoming import REMEMBERED_HEAD, Incoming
 from api.edge.kinds import kind
 from api.edge.pools import Budget, Busy, Holding, Job, Pool
 from operators.archives import MAX_ARCHIVE_BYTES
-from servioticy.http_heads import parse
+from servioticy.http_heads import Head, parse
 
 
 class Bench:
@@ -244,3 +244,40 @@ def test_programs_may_be_larger_than_other_bodies(path: str) -> None:
         else:
             with pytest.raises(TooMuch):
                 incoming.begin_body(head)
+
+
+def _arrives(incoming: Incoming, head: bytes, size: int = 0) -> tuple[Head, bytes | None]:
+    incoming.add(memoryview(head + b"x" * size))
+    found = incoming.take_head()
+    assert found is not None
+    incoming.begin_body(found)
+    return found, incoming.take_body()
+
+
+def test_what_a_head_says_is_remembered_until_another_comes() -> None:
+    """A device sends the same again and again; what is other in any way is read."""
+    incoming = Incoming(1_000)
+    lines = "PUT /so/streams/s HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n"
+    three, four = lines.format(3).encode(), lines.format(4).encode()
+
+    first = _arrives(incoming, three, 3)
+    again = _arrives(incoming, three, 3)
+    other = _arrives(incoming, four, 4)
+
+    assert again[0] is first[0]
+    assert (first[1], again[1], other[1]) == (b"xxx", b"xxx", b"xxxx")
+    assert (first[0].length, other[0].length) == (3, 4)
+    incoming.clear()
+    assert _arrives(incoming, four, 4)[0] is not other[0], "of who has gone nothing is kept"
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_of_a_long_head_nothing_is_remembered(beyond: int) -> None:
+    incoming = Incoming(1_000)
+    begin = b"GET / HTTP/1.1\r\nHost: h\r\nX-Y: "
+    head = begin + b"z" * (REMEMBERED_HEAD + beyond - len(begin)) + b"\r\n\r\n"
+
+    found = [_arrives(incoming, head)[0] for _ in range(2)]
+
+    assert found[0] == found[1]
+    assert (found[0] is found[1]) is (beyond == 0)
