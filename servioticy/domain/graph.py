@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from sandbox.trees import CLOCK, FOLLOWS
 from servioticy.domain.borders import kept, outside_inputs
-from servioticy.domain.cutting import cutting
 from servioticy.domain.known_streams import Entry, KnownStream, Region, Wake
+from servioticy.domain.members import Known, Part, edges_of, owner_of, take_in_stream
 from servioticy.domain.model import (
-    ClockRef,
     Composite,
     InputRef,
     ServiceObject,
-    Stream,
     StreamRef,
-    WindowRef,
 )
 from servioticy.domain.patterns import Copy, Pattern, can_be_shared, is_alone
 from servioticy.domain.pauses import PAUSE, Paces, Paused, finished
 from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
-from servioticy.domain.regions import Shared, has_clock, whole
+from servioticy.domain.regions import Shared, whole
 from servioticy.domain.remembered import Remembered
-from servioticy.domain.windowed import parts
 
 __all__ = ["Graph", "KnownStream", "Wake"]
 
@@ -44,10 +38,10 @@ class Graph:
     """
 
     def __init__(self, service_objects: Iterable[ServiceObject]) -> None:
-        self._streams: dict[StreamRef, KnownStream] = {}
-        self._wakes: dict[StreamRef, list[Wake]] = {}
-        self._refs: dict[str, set[StreamRef]] = {}
-        self._parts: dict[StreamRef, _Part] = {}
+        self._known: dict[str | int, Known] = {}
+        """By the Service Object; of what one reads of other tenants by its sequence."""
+        self._readers: dict[str, int] = {}
+        """The sequences of those that do."""
         self._copies: dict[str, Copy] = {}
         """Components of one Service Object each that are like others, by its id."""
         self._patterns: WeakValueDictionary[int, Pattern] = WeakValueDictionary()
@@ -63,7 +57,7 @@ class Graph:
         made = Graph(())
         made._shared = self._shared
         yield from made._take_in(service_objects)
-        for part in dict.fromkeys(made._parts.values()):
+        for part in dict.fromkeys([each.part for each in made._known.values()]):
             yield from part.cutting(self._shared)
         return made
 
@@ -93,64 +87,56 @@ class Graph:
         self.copy(pattern, service_object)
 
     def _take_in(self, service_objects: Iterable[ServiceObject]) -> Paused[None]:
+        part = Part()
+        streams, wakes = part.streams, part.wakes
         subscribers: dict[StreamRef, list[Wake]] = {}
         paces, edges = Paces(PAUSE), Paces()
         for each in sorted(service_objects, key=lambda each: each.sequence):
             for stream in each.definition.streams:
                 if paces.pauses(1):
                     yield
-                self._take_in_stream(stream, each)
-            yield from self._take_in_inputs(each)
-            for ref, wake in (yield from _edges(each)):
+                take_in_stream(stream, each, streams)
+            yield from self._take_in_inputs(each, streams)
+            for ref, wake in (yield from edges_of(each)):
                 if edges.pauses(1):
                     yield
                 own = ref.service_object == each.id
-                (self._wakes if own else subscribers).setdefault(ref, []).append(wake)
-        for number, (ref, wakes) in enumerate(subscribers.items()):
+                (wakes if own else subscribers).setdefault(ref, []).append(wake)
+        for number, (ref, some) in enumerate(subscribers.items()):
             if not number % PAUSE:
                 yield
-            self._wakes.setdefault(ref, []).extend(wakes)
-        for number, ref in enumerate((*self._streams, *self._wakes)):
+            wakes.setdefault(ref, []).extend(some)
+        for number, ref in enumerate((*streams, *wakes)):
             if not number % PAUSE:
                 yield
-            if not isinstance(ref, InputRef):
-                self._refs.setdefault(ref.service_object, set()).add(ref)
-        part = _Part(dict(self._streams), dict(self._wakes))
-        self._parts = dict.fromkeys(self._streams, part)
+            owner = owner_of(ref)
+            known = self._known.get(owner)
+            if known is None:
+                known = self._known[owner] = Known(part)
+            known.take(ref, streams.get(ref), wakes.get(ref))
 
-    def _take_in_stream(self, stream: Stream, service_object: ServiceObject) -> None:
-        """As what it is computed: its windows, if it has some, and itself."""
-        tenant, version = service_object.tenant, service_object.version
-        known = {each.ref: _known(each, service_object) for each in parts(stream)}
-        for ref, each in known.items():
-            self._streams[ref] = each
-            if ref != stream.ref:
-                each.feeds = known[stream.ref]
-            if has_clock(each):
-                clock = ClockRef(*ref)
-                self._streams[clock] = KnownStream(clock, tenant, version, 0, None)
-
-    def _take_in_inputs(self, service_object: ServiceObject) -> Paused[None]:
+    def _take_in_inputs(
+        self, service_object: ServiceObject, streams: dict[StreamRef, KnownStream]
+    ) -> Paused[None]:
         """What it reads of other tenants goes with it: nobody else reads that."""
         keeps = None
         for number, (ref, provider) in enumerate(outside_inputs(service_object), 1):
             if not number % PAUSE:
                 yield
-            if ref in self._streams:
+            if ref in streams:
                 continue
             if keeps is None:
                 keeps = frozenset(kept(service_object.definition))
             keeper = (service_object.tenant, service_object.id) if ref in keeps else None
-            self._streams[ref] = KnownStream(ref, provider, 0, 0, None, keeper=keeper)
-            self._refs.setdefault(service_object.id, set()).add(ref)
+            streams[ref] = KnownStream(ref, provider, 0, 0, None, keeper=keeper)
+            self._readers[service_object.id] = ref.reader
 
     def merge(self, other: Graph) -> None:
         """Take in the streams of other Service Objects, which subscribe to none of these."""
-        self._streams.update(other._streams)
-        self._wakes.update(other._wakes)
-        self._parts.update(other._parts)
-        for service_object, refs in other._refs.items():
-            self._refs.setdefault(service_object, set()).update(refs)
+        for owner, known in other._known.items():
+            before = self._known.get(owner)
+            self._known[owner] = known if before is None else before.with_(known)
+        self._readers.update(other._readers)
 
     def drop(self, service_objects: set[str]) -> list[InputRef]:
         """Forget these Service Objects, which nobody else here subscribes to.
@@ -163,13 +149,12 @@ class Graph:
             if copy is not None:
                 self._wholes.drop({each.ref for each in copy.streams})
                 continue
-            gone = self._refs.pop(service_object, set())
-            for known in (self._streams, self._wakes, self._parts):
-                for ref in gone:
-                    known.pop(ref, None)
-            self._plans.drop(gone)
-            self._wholes.drop(gone)
-            inputs += [ref for ref in gone if isinstance(ref, InputRef)]
+            for owner in (service_object, self._readers.pop(service_object, None)):
+                gone = None if owner is None else self._known.pop(owner, None)
+                if gone is not None:
+                    self._plans.drop(gone.streams.keys())
+                    self._wholes.drop(gone.streams.keys())
+                    inputs += [each for each in gone.streams if isinstance(each, InputRef)]
         return inputs
 
     def knows(self, ref: StreamRef) -> bool:
@@ -185,7 +170,10 @@ class Graph:
 
     def _found(self, ref: StreamRef) -> KnownStream | None:
         copy = self._copy(ref)
-        return self._streams.get(ref) if copy is None else copy.stream(ref.stream)
+        if copy is not None:
+            return copy.stream(ref.stream)
+        known = self._known.get(owner_of(ref))
+        return None if known is None else known.streams.get(ref)
 
     def _copy(self, ref: StreamRef) -> Copy | None:
         """The component that the stream is of, if it is like others."""
@@ -194,7 +182,10 @@ class Graph:
     def wakes(self, origin: StreamRef) -> Sequence[Wake]:
         """The composites that an update of this stream wakes, in order; never itself."""
         copy = self._copy(origin)
-        return self._wakes.get(origin, ()) if copy is None else copy.wakes(origin.stream)
+        if copy is not None:
+            return copy.wakes(origin.stream)
+        known = self._known.get(owner_of(origin))
+        return () if known is None else known.wakes.get(origin, ())
 
     def composite(self, ref: StreamRef) -> Composite:
         """How a composite stream is computed."""
@@ -299,71 +290,13 @@ class Graph:
 
     def regions(self) -> list[Region]:
         """All regions, those of lower levels first."""
-        for each in list(self._streams.values()):
+        streams = [each for known in self._known.values() for each in known.streams.values()]
+        for each in streams:
             self._cut(each)
-        found = {each.region: None for each in self._streams.values() if each.region}
+        found = {each.region: None for each in streams if each.region}
         return sorted(found, key=lambda each: each.level)
 
     def _cut(self, stream: KnownStream) -> None:
         """Cut the stream's component into regions, unless it is."""
         if self._copy(stream.ref) is None:
-            finished(self._parts[stream.ref].cutting(self._shared))
-
-
-class _Part:
-    """Service Objects that are known together: they are cut into regions when it is needed."""
-
-    def __init__(
-        self, streams: dict[StreamRef, KnownStream], wakes: dict[StreamRef, list[Wake]]
-    ) -> None:
-        self._left: tuple[dict[StreamRef, KnownStream], dict[StreamRef, list[Wake]]] | None
-        self._left = streams, wakes
-
-    def cutting(self, shared: Shared) -> Paused[None]:
-        """Cut it, unless it is."""
-        if self._left is not None:
-            streams, wakes = self._left
-            composites = [each for each in streams.values() if each.composite is not None]
-            yield from cutting(composites, streams, lambda ref: wakes.get(ref, ()), shared)
-            self._left = None
-
-
-def _known(stream: Stream, service_object: ServiceObject) -> KnownStream:
-    number = service_object.stream_ids.get(stream.ref.stream, 0)
-    owner = service_object.tenant, service_object.version
-    name = "" if isinstance(stream.ref, WindowRef) else stream.ref.stream
-    partitions = service_object.read_in.get(name, ())
-    return KnownStream(stream.ref, *owner, number, stream.composite, read_in=partitions)
-
-
-def _edges(service_object: ServiceObject) -> Paused[list[tuple[StreamRef, Wake]]]:
-    """What this object subscribes to: by source in document order, then by stream.
-
-    The same stream through two groups is two edges.
-    """
-    definition = service_object.definition
-    found: list[tuple[StreamRef, Wake]] = []
-    by_name: dict[str, list[tuple[StreamRef, Wake]]] = {}
-    paces = Paces()
-    for stream in chain.from_iterable(map(parts, definition.streams)):
-        if paces.pauses(1):
-            yield
-        if stream.composite is None:
-            continue
-        if stream.composite.operator is not None:
-            found.append((ClockRef(*stream.ref), Wake(stream.ref, CLOCK)))
-        if stream.composite.follows:
-            found.append((WindowRef(*stream.ref), Wake(stream.ref, FOLLOWS)))
-        if stream.composite.windowed:  # through all of its inputs at once
-            found.append((WindowRef(*stream.ref), Wake(stream.ref, 0)))
-            continue
-        for place, each in enumerate(stream.composite.inputs):
-            if paces.pauses(len(each.members)):
-                yield
-            edges = by_name.setdefault(each.name, [])
-            wake = Wake(stream.ref, place)
-            edges += [(member, wake) for member in each.members if member != stream.ref]
-    names = [stream.ref.stream for stream in definition.streams]
-    for source in dict.fromkeys([*names, *(group.name for group in definition.groups)]):
-        found += by_name.get(source, ())
-    return found
+            finished(self._known[owner_of(stream.ref)].part.cutting(self._shared))
