@@ -24,6 +24,8 @@ SHAPES = ("chain", "fan-out", "group", "two-tenants")
 stream; one mean over all of them; a chain of one, and another tenant's composite over that."""
 
 FAN_OUT = 100
+TOGETHER = 500
+"""Devices that are made in one transaction."""
 
 
 def device(id_: str, tenant: int, length: int, *, public: bool = False) -> NewServiceObject:
@@ -83,16 +85,15 @@ def devices(
         found.tenants.tenant_of(found.tenants.create_tenant(f"bench-{ids[0]}-{n}")) or 0
         for n in range(2)
     )
-    for id_ in ids:
-        if shape == "fan-out":
-            found.changes.create(new(id_, own, _wide(FAN_OUT)))
-        elif shape == "two-tenants":
+    for first in range(0, count, TOGETHER):
+        for id_ in ids[first : first + TOGETHER] if shape == "two-tenants" else ():
             found.changes.create(device(id_, own, 1, public=True))
             sources = [StreamRef(id_, "s1")]
             document = _over(sources, f"function(g){{return 2*g.{value}}}")
             found.changes.create(new(secrets.token_hex(12), other, document, sources))
-        else:
-            found.changes.create(device(id_, own, 0 if shape == "group" else length))
+        if shape != "two-tenants":
+            some = ids[first : first + TOGETHER]
+            found.changes.create_all([_device(each, own, length, shape) for each in some])
     if shape == "group":
         sources = [StreamRef(id_, "s0") for id_ in ids]
         code = (
@@ -102,6 +103,12 @@ def devices(
         found.changes.create(new(secrets.token_hex(12), own, _over(sources, code), sources))
     placed = found.graph.nodes(ids)
     return [(id_, placed[id_].partition) for id_ in ids]
+
+
+def _device(id_: str, tenant: int, length: int, shape: str) -> NewServiceObject:
+    if shape == "fan-out":
+        return new(id_, tenant, _wide(FAN_OUT))
+    return device(id_, tenant, 0 if shape == "group" else length)
 
 
 def fill(settings: Settings, placed: Sequence[tuple[str, int]], first: int, count: int) -> None:
