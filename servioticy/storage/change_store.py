@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
+from math import inf
 from typing import Any
 
 import msgspec
@@ -32,18 +34,29 @@ from servioticy.storage.readings import Edge, check_arrived, outside_edges, read
 _CHANGES = 7_305_808_869_232  # advisory lock: any number that nothing else uses
 MAX_VERSIONS = 50
 """Kept of a Service Object, beside those in force and those of dynamic groups."""
+LOAD_SECONDS = 10.0
+"""So old may be what is known of how many Service Objects each partition has: to count them takes
+the longer the more there are, and everybody else's change waits for it."""
 _change = msgspec.json.Decoder(Change)
 
 
 class PostgresChangeStore:
     """Stores changes, one at a time over the whole platform, until the log knows them."""
 
-    def __init__(self, database: Database, change_wait_seconds: float = 10.0) -> None:
+    def __init__(
+        self,
+        database: Database,
+        change_wait_seconds: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._database = database
+        self._clock = clock
         self._change_wait_ms = max(1, int(change_wait_seconds * 1000))
         self._sql = queries("change_store")
-        self._load: dict[int, int] | None = None
-        """Service Objects by partition, for whoever holds the right to change; None: not asked"""
+        self._load: dict[int, int] = {}
+        """Service Objects by partition, for whoever holds the right to change"""
+        self._load_asked = -inf
+        """When that was asked."""
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -57,7 +70,6 @@ class PostgresChangeStore:
             with self._database.transaction():
                 self._database.rows(self._sql["limit_waiting"], values)
                 self._database.rows(self._sql["lock_changes"], values)
-            self._load = None
             try:
                 yield
             finally:
@@ -314,8 +326,10 @@ class PostgresChangeStore:
         return joined
 
     def _least_loaded(self, partitions: int) -> int:
-        if self._load is None:
+        now = self._clock()
+        if now - self._load_asked > LOAD_SECONDS:
             self._load = dict(self._database.rows(self._sql["load"]))
+            self._load_asked = now
         chosen = least_loaded(self._load, partitions)
         self._load[chosen] = self._load.get(chosen, 0) + 1
         return chosen
