@@ -64,6 +64,22 @@ def test_a_source_in_two_groups_wakes_once_per_group() -> None:
     assert [each.input for each in graph.wakes(StreamRef("o", "a"))] == [0, 1]
 
 
+def test_who_reads_what_is_not_known_here_stays_when_others_come_and_go() -> None:
+    """Whose streams they are may be deleted, or have no version in force."""
+    graph = Graph(())
+    for number, name in enumerate("ab"):
+        groups = {"g": (["gone"], name)}
+        graph.merge(Graph([an_object(f"reads-{name}", number, groups, s="g")]))
+    assert woken(graph, "gone", "a") == ["reads-a/s"]
+    assert woken(graph, "gone", "b") == ["reads-b/s"]
+
+    graph.drop({"reads-a"})
+    assert not graph.knows(StreamRef("reads-a", "s"))
+    assert woken(graph, "gone", "b") == ["reads-b/s"]
+    graph.drop({"gone"})
+    assert woken(graph, "gone", "b") == []
+
+
 def test_reachable_is_the_whole_execution_tree() -> None:
     graph = Graph([an_object("o", 1, a=None, b="a", c="b", d="c,b", e=None, f="e")])
 
