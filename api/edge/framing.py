@@ -67,10 +67,11 @@ class Body:
         if self._chunked:
             self._take_chunks(arrived, chunks)
             return self._ended
-        some = arrived[: self._left]
-        del arrived[: len(some)]
+        some = arrived if len(arrived) <= self._left else arrived[: self._left]
+        size = len(some)
         self.content += some
-        self._left -= len(some)
+        del arrived[:size]
+        self._left -= size
         return self._left == 0
 
     def _take_chunks(self, arrived: bytearray, chunks: int) -> None:
