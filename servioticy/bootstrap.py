@@ -250,7 +250,12 @@ def ports_on(
         addresses=PostgresAddresses(database),
         service_objects=PostgresServiceObjects(database),
         graph=graph,
-        changes=Changes(graph, PostgresChangeStore(database, change_wait_seconds), log),
+        changes=Changes(
+            graph,
+            PostgresChangeStore(database, change_wait_seconds),
+            log,
+            wait_seconds=change_wait_seconds,
+        ),
         statements=partial(PostgresStatements, database),
         actuations=PostgresActuations(database),
         sources=PostgresSources(database),

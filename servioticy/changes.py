@@ -33,6 +33,7 @@ from servioticy.ports.change_store import Change, ChangeStore, NewGrant, NewServ
 from servioticy.ports.log import BatchLog
 from servioticy.ports.stream_graph import GraphNode, GroupReader, StreamGraph
 from servioticy.readings import reading_records
+from servioticy.turns import Turns
 
 Wanted = TypeVar("Wanted")
 
@@ -76,11 +77,14 @@ class Changes:
         store: ChangeStore,
         log: BatchLog,
         sleep: Callable[[float], object] = time.sleep,
+        wait_seconds: float = 10.0,
     ) -> None:
+        """`wait_seconds`: for the turn of a tenant, and as long again for other processes'."""
         self._graph = graph
         self._store = store
         self._log = log
         self._sleep = sleep
+        self._turns = Turns(wait_seconds, "too many changes are being made")
 
     def create(
         self, new: NewServiceObject, along: AbstractContextManager[object] | None = None
@@ -90,7 +94,7 @@ class Changes:
         What `along` stores, before and after, is stored with it or not at all; where that
         raises, nothing is.
         """
-        with self._changing(), self._store.together(), along or nullcontext():
+        with self._changing(new.tenant), self._store.together(), along or nullcontext():
             self._store.create(new, self._log.partitions())
 
     def replace(self, new: NewServiceObject, revision: int, version: int | None = None) -> int:
@@ -99,7 +103,7 @@ class Changes:
         With a version it is that earlier one again. Raises Changed where the Service Object is
         not at that revision any more, StillRead where others read a stream that it lacks.
         """
-        with self._changing():
+        with self._changing(new.tenant):
             return self._replace(self._graph.nodes([new.id]), new, revision, version).version
 
     def create_all(self, news: Sequence[NewServiceObject]) -> None:
@@ -108,7 +112,7 @@ class Changes:
         def create(new: NewServiceObject) -> Change:
             return self._store.create(new, self._log.partitions())
 
-        with self._changing():
+        with self._changing(_whose(news)):
             self._each(news, create)
 
     def replace_all(
@@ -128,7 +132,7 @@ class Changes:
                 refused[new.id] = error
                 return None
 
-        with self._changing():
+        with self._changing(_whose([new for new, _ in wanted])):
             nodes = self._graph.nodes([new.id for new, _ in wanted])
             self._each(wanted, replace)
         return refused
@@ -183,19 +187,19 @@ class Changes:
 
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> None:
         """Delete a Service Object of the tenant. Raises Changed as `replace` does."""
-        with self._changing():
+        with self._changing(key.tenant):
             if self._store.delete(key, revision, now) is None:
                 raise Changed
 
     def delete_all(self, keys: Sequence[ServiceObjectKey], now: int) -> None:
         """Delete those of the Service Objects that are there, all or none."""
-        with self._changing(), self._store.together():
+        with self._changing(_whose(keys)), self._store.together():
             for key in keys:
                 self._store.delete(key, None, now)
 
     def erase(self, key: ServiceObjectKey, stream: str) -> None:
         """Forget the stored updates of a stream. Raises Changed where it is not there."""
-        with self._changing():
+        with self._changing(key.tenant):
             if self._store.erase(key, stream) is None:
                 raise Changed
 
@@ -204,13 +208,13 @@ class Changes:
 
         Raises Changed where it is not there.
         """
-        with self._changing():
+        with self._changing(key.tenant):
             if self._store.forget(key, stream, now) is None:
                 raise Changed
 
     def fill_in(self, key: ServiceObjectKey, job: str) -> None:
         """Let what a backfill has computed take its place, unless it was cancelled."""
-        with self._changing():
+        with self._changing(key.tenant):
             self._store.fill_in(key, job)
 
     def grant(self, new: NewGrant, most: int) -> None:
@@ -218,13 +222,13 @@ class Changes:
 
         Raises NotGranted.
         """
-        with self._changing():
+        with self._changing(new.owner.tenant):
             if self._store.grant(new, most) is None:
                 raise NotGranted
 
     def revoke(self, tenant: int, grant: str, now: int) -> None:
         """End a grant of the tenant. Raises NotGranted where there is none."""
-        with self._changing():
+        with self._changing(tenant):
             if self._store.revoke(tenant, grant, now) is None:
                 raise NotGranted
 
@@ -233,7 +237,7 @@ class Changes:
 
         False: there is nothing to move, or so much that one record could not name it.
         """
-        with self._changing():
+        with self._changing(key.tenant):
             return self._store.move(key, partition, MAX_MOVED) is not None
 
     def end_expired(self, now: int) -> bool:
@@ -244,7 +248,7 @@ class Changes:
         """
         found = self._store.expired(now, MAX_EXPIRED)
         if found or self._store.pending():
-            with self._changing():
+            with self._changing(None):
                 for tenant, grant in found:
                     self._store.revoke(tenant, grant, now)
         return bool(found)
@@ -255,17 +259,20 @@ class Changes:
 
     def tell_again(self, ends: Sequence[tuple[int, Change]]) -> None:
         """Tell the log of these ends once more; what is carried out twice changes nothing."""
-        with self._changing():
+        with self._changing(None):
             self._store.tell_again(ends)
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _changing(self, tenant: int | None) -> Iterator[None]:
         """Hold the right to change; the log knows of all earlier changes, and then of this one.
+
+        It goes around by `tenant` in this process (None: the platform's own), and between
+        processes: what one has many of at once stands ahead of another's once.
 
         Earlier ones come first, because where a Service Object is routed changes when they are
         finished, and this change is made by it.
         """
-        with self._store.changing():
+        with self._turns.turn(tenant), self._store.changing():
             self._finish_pending()
             yield
             self._finish_pending()
@@ -292,6 +299,11 @@ class Changes:
         """
         self._store.leave(change)
         self._sleep(LEAVING_SECONDS)
+
+
+def _whose(some: Sequence[NewServiceObject | ServiceObjectKey]) -> int | None:
+    """Return the tenant of all of these."""
+    return some[0].tenant if some else None
 
 
 def _append(number: int, change: Change, log: BatchLog) -> None:

@@ -16,9 +16,12 @@ class Turns:
     Of one caller's threads the one that came first is first.
     """
 
-    def __init__(self, seconds: float) -> None:
-        """`seconds`: the longest that a thread waits for its turn."""
+    def __init__(
+        self, seconds: float, why: str = "too many large documents are being read"
+    ) -> None:
+        """`seconds`: the longest that a thread waits for its turn; `why` it does not come then."""
         self._seconds = seconds
+        self._why = why
         self._guard = threading.Lock()
         self._taken = False
         self._waiting: OrderedDict[Hashable, deque[threading.Event]] = OrderedDict()
@@ -40,7 +43,7 @@ class Turns:
             mine = threading.Event()
             self._waiting.setdefault(caller, deque()).append(mine)
         if not mine.wait(self._seconds) and self._leave(caller, mine):
-            raise Unavailable("too many large documents are being read; try again later")
+            raise Unavailable(f"{self._why}; try again later")
 
     def _leave(self, caller: Hashable, mine: threading.Event) -> bool:
         """Wait no longer; False: the turn has come in this very moment."""
