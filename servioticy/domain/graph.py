@@ -228,13 +228,13 @@ class Graph:
 
         Equal regions need the same.
         """
-        return finished(self._needing(region, node, Paces()))
+        return finished(self._needing(region, node))
 
-    def _needing(self, region: Region, node: int, paces: Paces) -> Paused[Needs]:
+    def _needing(self, region: Region, node: int) -> Paused[Needs]:
         key = region.wiring.id, node
         needs = self._needs.get(key)
         if needs is None:
-            needs = yield from needs_of(region.wiring, node, paces)
+            needs = yield from needs_of(region.wiring, node)
             self._needs.put(key, needs, 1 + len(needs.lasts) + len(needs.groups))
         return needs
 

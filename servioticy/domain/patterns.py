@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from sandbox import trees
 from servioticy.domain.known_streams import Entry, KnownStream, Region, Wake
 from servioticy.domain.model import Definition, ServiceObject, StreamRef
-from servioticy.domain.pauses import Paces, Paused
+from servioticy.domain.pauses import Paused
 from servioticy.domain.plans import Needs, Plan, plan_of
 from servioticy.domain.scripts import is_anybodys, program_name
 
@@ -21,7 +21,7 @@ MAX_PLANNED = 50
 """Numbers of streams in plans, for each stream of a pattern: the plans of a long chain are as
 many as its square."""
 
-NeedsOf: TypeAlias = Callable[[Region, int, Paces], Paused[Needs]]
+NeedsOf: TypeAlias = Callable[[Region, int], Paused[Needs]]
 
 
 class _Stream(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sandbox.trees import Node, Wiring
 from servioticy.domain.known_streams import Entry, KnownStream, Region
-from servioticy.domain.pauses import Paces, Paused
+from servioticy.domain.pauses import PACES, Paused
 from servioticy.domain.scripts import reads_own
 
 
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     """Computations that the tree has in any case, whatever comes of them."""
 
 
-def needs_of(wiring: Wiring, entry: int, paces: Paces) -> Paused[Needs]:
+def needs_of(wiring: Wiring, entry: int) -> Paused[Needs]:
     """What has to be known where an update of this stream enters a region of this wiring.
 
     An input is the trigger itself where that comes through it: so the only input of a composite
@@ -47,17 +47,19 @@ def needs_of(wiring: Wiring, entry: int, paces: Paces) -> Paused[Needs]:
     nodes = wiring.nodes
     reached: dict[int, None] = {}
     waiting = deque([entry])
+    count = 0
     while waiting:
         for wake in nodes[waiting.popleft()].wakes:
-            if paces.pauses(1):
+            count += 1
+            if not count % PACES:
                 yield
             if wake.node not in reached:
                 reached[wake.node] = None
                 waiting.append(wake.node)
     lasts: dict[int, bool] = {}
     groups: dict[tuple[int, ...], None] = {}
-    for number in reached:
-        if paces.pauses(1):
+    for count, number in enumerate(reached, 1):
+        if not count % PACES:
             yield
         node = nodes[number]
         if not node.reads:
@@ -78,11 +80,9 @@ def needs_of(wiring: Wiring, entry: int, paces: Paces) -> Paused[Needs]:
     return Needs(tuple(reached), tuple(lasts.items()), tuple(groups))
 
 
-def plan_of(
-    origin: KnownStream, needs: Callable[[Region, int, Paces], Paused[Needs]]
-) -> Paused[Plan]:
+def plan_of(origin: KnownStream, needs: Callable[[Region, int], Paused[Needs]]) -> Paused[Plan]:
     """The plan of a stream whose component is cut."""
-    paces = Paces()
+    count = 0
     streams = {origin: None}
     groups: dict[tuple[Region, int], tuple[int, ...]] = {}
     regions: dict[Region, None] = {}
@@ -90,18 +90,20 @@ def plan_of(
     waiting = deque(entered)
     while waiting:
         region, node = waiting.popleft()
-        found = yield from needs(region, node, paces)
+        found = yield from needs(region, node)
         if found.reached:
             regions[region] = None
         for number, _document in found.lasts:
-            if paces.pauses(1):
+            count += 1
+            if not count % PACES:
                 yield
             stream = region.streams[number]
             if stream is not None and stream.feeds is None:
                 streams[stream] = None
         groups.update({(region, id(members)): members for members in found.groups})
         for number in found.reached:
-            if paces.pauses(1):
+            count += 1
+            if not count % PACES:
                 yield
             stream = region.streams[number]
             for entry in stream.crosses if stream is not None else ():

@@ -21,8 +21,9 @@ from pipeline.state.decided import Decided
 from pipeline.state.partition import Partition
 from pipeline.work import Work
 from sandbox import argument_names
+from servioticy.domain import plans
 from servioticy.domain.model import StreamRef
-from servioticy.domain.pauses import Paces, finished
+from servioticy.domain.pauses import finished
 from servioticy.ports.put_off import TreeKey
 
 READERS = 5
@@ -90,7 +91,7 @@ def test_what_takes_long_to_plan_is_left_to_its_own_piece(
     partition: Partition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others of its batch would wait until it is planned."""
-    monkeypatch.setattr(Paces.__init__, "__defaults__", (1,))
+    monkeypatch.setattr(plans, "PACES", 1)
     origin, work = partition.graph.stream(ROOT), Work([logged(1, 1, ROOT)], TreeKey(2))
     partition.recall_all(work)
     assert not partition._last_updates.knows(ROOT)
