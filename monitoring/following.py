@@ -199,7 +199,9 @@ class Following:
         self._every = every
 
     def _publish(self) -> None:
-        while some := self._outbox.take(AT_ONCE):
+        """Publish what waits now: more may come all the time, and the file is to be followed."""
+        for _ in range(0, len(self._outbox), AT_ONCE):
+            some = self._outbox.take(AT_ONCE)
             lost = len(some) if self._every is None else self._every.publish(some)
             self._lost += lost
             self.published += len(some) - lost

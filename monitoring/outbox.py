@@ -29,6 +29,10 @@ class Outbox:
         self.silent: set[int] = set()
         """Threads of which nothing is measured."""
 
+    def __len__(self) -> int:
+        """Return how many places are taken."""
+        return len(self._waiting)
+
     def hold(self, most_bytes: int) -> None:
         """Let so much wait from now on."""
         self._most = max(1, most_bytes // MOST_BYTES_EACH)

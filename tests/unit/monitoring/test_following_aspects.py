@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,29 @@ def test_a_publisher_that_fails_costs_what_it_was_given(place: Place) -> None:
     assert woven_steps.first(UPDATES) == 1
     place.following.look()
     assert (place.following.dropped, place.following.published) == (1, 0)
+
+
+def test_the_file_is_followed_however_much_is_measured_meanwhile(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nothing would be unwoven as long as a program is busy."""
+    place.say(ASPECT)
+    publish, calls = FilePublisher.publish, []
+
+    def published(self: FilePublisher, some: Any) -> None:
+        calls.append(len(some))
+        if len(calls) < 10:
+            other = threading.Thread(target=woven_steps.first, args=(UPDATES,))
+            other.start()
+            other.join()
+        publish(self, some)
+
+    monkeypatch.setattr(FilePublisher, "publish", published)
+    woven_steps.first(UPDATES)
+    place.following.look()
+    assert calls == [1]
+    place.following.look()
+    assert calls == [1, 1]
 
 
 def test_a_full_file_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
