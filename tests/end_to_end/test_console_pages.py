@@ -389,7 +389,7 @@ def test_who_operates_the_platform_sees_its_programs_and_the_slowest(
     visitor.press("Usage", role="link")
     visitor.press("The whole platform", role="link")
     visitor.page.get_by_role("row", name="pipeline ready").wait_for()
-    assert visitor.page.get_by_text("not ready").count() == 0
+    until(lambda: _all_are_ready(visitor), 60)
     cellar.send(cellar.newest, 20)
     until(lambda: cellar.derived in _slowest(platform), 60)
     visitor.open("/console/platform")
@@ -401,6 +401,13 @@ def test_who_operates_the_platform_sees_its_programs_and_the_slowest(
     for partition in ("0", "1"):
         visitor.page.get_by_role("row", name=f"{partition} 0 0").wait_for()
     visitor.look("partitions")
+
+
+def _all_are_ready(visitor: Person) -> bool:
+    """On a busy machine one or the other is late to say so."""
+    visitor.open("/console/platform")
+    visitor.page.get_by_role("row", name="pipeline").first.wait_for()
+    return visitor.page.get_by_text("not ready").count() == 0
 
 
 def test_who_operates_the_platform_sees_what_is_woven(
