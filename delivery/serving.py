@@ -68,7 +68,7 @@ async def read(chosen: Settings, hub: Hub, feeds: Feeds, stop: asyncio.Event, re
 
     `ready` is the event that says that clients are let in. Raises Unavailable.
     """
-    reader = bootstrap.emitted_reader(chosen, hub.watchers.heard)
+    reader = bootstrap.emitted_reader(chosen)
     for attempt in range(MAX_STARTS):
         try:
             thread = await asyncio.to_thread(reader.start, hub.publish)

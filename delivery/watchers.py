@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
@@ -16,13 +15,10 @@ class Watchers(Generic[W]):
 
     def __init__(self) -> None:
         self._by_stream: dict[StreamRef, dict[W, None]] = {}
-        self.heard = threading.Event()
-        """Set while there is any: other threads may wait for it."""
 
     def add(self, stream: StreamRef, watcher: W) -> None:
         """Count it among the watchers of the stream from now on; twice is once."""
         self._by_stream.setdefault(stream, {})[watcher] = None
-        self.heard.set()
 
     def remove(self, stream: StreamRef, watcher: W) -> None:
         """Count it there no longer; harmless if it was not."""
@@ -31,8 +27,6 @@ class Watchers(Generic[W]):
         if not watchers:
             # Streams come and go; an empty entry each would be a leak.
             self._by_stream.pop(stream, None)
-        if not self._by_stream:
-            self.heard.clear()
 
     def of(self, stream: StreamRef) -> list[W]:
         """Return those of the stream at this moment: the list stays while others come and go."""

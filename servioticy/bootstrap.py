@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -331,11 +330,11 @@ def emitter(settings: Settings, partition: int) -> Emitter:
     return Emitter(kafka(settings), topics(settings), partition)
 
 
-def emitted_reader(settings: Settings, heard: threading.Event | None = None) -> EmittedReader:
-    """Return what the pipeline emits from now on; `heard`: see the class."""
+def emitted_reader(settings: Settings) -> EmittedReader:
+    """Return what the pipeline emits from now on."""
     name = topics(settings).emitted
     return EmittedReader(
-        kafka(settings), topics(settings), lambda: topic_id(kafka(settings), name), heard
+        kafka(settings), topics(settings), lambda: topic_id(kafka(settings), name)
     )
 
 

@@ -46,9 +46,6 @@ SKEW_MS = 60_000
 PAUSE_SECONDS = 1.0
 """After an error, so that one that stays is not logged without end."""
 
-DOZE_SECONDS = 0.1
-"""So seldom is read what nobody listens to: each read wakes the broker, and two threads here."""
-
 
 def new_consumer(connection: KafkaConnection, wait_ms: int = WAIT_MS) -> Consumer:
     """Return a client that reads, and commits nothing.
@@ -210,19 +207,12 @@ class EmittedReader:
     """Hands every update emitted from now on to a listener, in a thread of its own.
 
     Each comes with its partition and offset, from which a reader that remembers them can go on.
-    While nobody is `heard` to listen it reads now and then, all that has come meanwhile.
     """
 
     def __init__(
-        self,
-        connection: KafkaConnection,
-        topics: Topics,
-        identity: Callable[[], str],
-        heard: threading.Event | None = None,
+        self, connection: KafkaConnection, topics: Topics, identity: Callable[[], str]
     ) -> None:
-        """`identity` asks which topic it is: one that was made anew is another. `heard` is set
-        while anybody listens; None: somebody does always."""
-        self._heard = heard
+        """`identity` asks which topic it is: one that was made anew is another."""
         self._connection = connection
         self._topic = topics.emitted
         self._identity = identity
@@ -285,22 +275,10 @@ class EmittedReader:
                 found = self._records(consumer)
                 if found:
                     listener(found)
-                    self._doze(consumer)
             except Exception:  # one bad batch must not end what everybody waits for
                 log.exception("emitted_not_delivered")
                 self._stopped.wait(PAUSE_SECONDS)
         consumer.close()
-
-    def _doze(self, consumer: Consumer) -> None:
-        """Let come together what nobody listens to; whoever begins to listen wakes us."""
-        if self._heard is None or self._heard.is_set():
-            return
-        places = consumer.assignment()
-        consumer.pause(places)
-        try:
-            self._heard.wait(DOZE_SECONDS)
-        finally:
-            consumer.resume(places)
 
     def _read_added(self, consumer: Consumer) -> None:
         """Read partitions that have been added from their beginning, now and then."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from itertools import chain
 from typing import Any
 from unittest import mock
 
@@ -31,7 +30,7 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
 from servioticy.messaging.admin import IN_STEP, Replicas, _client, ensure_topics
 from servioticy.messaging.connection import KafkaConnection
-from servioticy.messaging.consumer import DOZE_SECONDS, EmittedReader, LogEnds
+from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.emitter import SHORT_LETTER_BYTES, Emitter
 from servioticy.messaging.log_writer import LogWriter
@@ -196,34 +195,6 @@ def test_each_record_is_read_with_its_partition_and_offset(
     assert {each.read().timestamp: each.position for each in found} == {
         number: Position(number % 2, number // 2) for number in (0, 1, 3, 4, 5)
     }
-
-
-def test_what_nobody_listens_to_is_read_now_and_then(
-    real_kafka: EmbeddedKafka, topics: Topics
-) -> None:
-    """All of it, once and in order; who listens gets what was emitted since, too."""
-    connection, heard = KafkaConnection(real_kafka.bootstrap_servers), threading.Event()
-    reader = EmittedReader(connection, topics, lambda: "id", heard)
-    found: list[list[int]] = []
-    reader.start(lambda records: found.append([each.read().timestamp for each in records]))
-    output = Emitter(connection, topics, 0)
-
-    def emit(first: int, last: int) -> None:
-        for number in range(first, last):
-            output.emit(number + 1, [emission(an_emitted_one(number))])
-            output.flush()
-
-    began = time.monotonic()
-    emit(0, 300)
-    until(lambda: sum(map(len, found)) == 300)
-    reads, seconds = len(found), time.monotonic() - began
-    heard.set()
-    emit(300, 400)
-    until(lambda: sum(map(len, found)) == 400)
-    reader.stop()
-
-    assert [*chain.from_iterable(found)] == list(range(400))
-    assert reads <= 2 + seconds / DOZE_SECONDS
 
 
 def test_a_reader_survives_its_listener(

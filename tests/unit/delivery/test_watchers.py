@@ -40,16 +40,3 @@ def test_a_stream_nobody_watches_is_forgotten() -> None:
     watchers.remove(FLOW, "ann")
 
     assert list(watchers) == []
-
-
-def test_others_can_wait_for_the_first_watcher() -> None:
-    watchers: Watchers[str] = Watchers()
-    assert not watchers.heard.is_set()
-
-    watchers.add(FLOW, "ann")
-    watchers.add(LEVEL, "ben")
-    watchers.remove(FLOW, "ann")
-    assert watchers.heard.is_set()
-
-    watchers.remove(LEVEL, "ben")
-    assert not watchers.heard.is_set()
