@@ -165,27 +165,25 @@ class Database:
         execution: bytes = cursor.mogrify(f"EXECUTE {part.name} ({places})", values)
         return execution
 
-    def copy(self, sql: str, file: BinaryIO, at_once: int = 1 << 20) -> None:
-        """Run a `COPY`: its rows go to the file, or come from it, a part at a time."""
-        with self._connected() as (connection, _fresh):
-            try:
-                with connection.raw.cursor() as cursor:
-                    cursor.copy_expert(sql, file, at_once)
-            except LOST:
-                self.close()
-                raise
+    def copy(
+        self,
+        sql: str,
+        file: BinaryIO,
+        at_once: int = 1 << 20,
+        values: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Run a `COPY`: its rows go to the file, or come from it, a part at a time.
 
-    def copied(self, sql: str, values: Mapping[str, Any]) -> bytes:
-        """Run a `COPY ... TO STDOUT` with these values; return its rows as they come."""
-        rows = io.BytesIO()
+        What it selects may have `values`.
+        """
         with self._connected() as (connection, _fresh):
             try:
                 with connection.raw.cursor() as cursor:
-                    cursor.copy_expert(cursor.mogrify(sql, values), rows)
+                    statement = sql if values is None else cursor.mogrify(sql, values)
+                    cursor.copy_expert(statement, file, at_once)
             except LOST:
                 self.close()
                 raise
-        return rows.getvalue()
 
     def row(self, sql: str | Prepared, values: Mapping[str, Any] | None = None) -> Row | None:
         """The first row, or None."""

@@ -7,6 +7,7 @@ is a text, which is taken as it is, and comes back in Postgres' binary format.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Any
@@ -46,7 +47,9 @@ def oldest(
 ) -> list[PutOff]:
     """Return the tenant's oldest that wait; at most so many, and one whatever its size."""
     values = {"partition": partition, "tenant": tenant, "most": most, "most_bytes": most_bytes}
-    return list(_read(database.copied(_SQL["oldest"], values), tenant))
+    rows = io.BytesIO()
+    database.copy(_SQL["oldest"], rows, values=values)
+    return list(_read(rows.getvalue(), tenant))
 
 
 def note_taken_up(database: Database, partition: int, keys: Sequence[TreeKey]) -> None:
